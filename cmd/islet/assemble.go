@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/islet-run/islet/docker"
+	"github.com/islet-run/islet/node"
+	"github.com/islet-run/islet/pods"
+	"github.com/islet-run/islet/sources"
+	"github.com/islet-run/islet/store"
+	"github.com/islet-run/islet/syncer"
+)
+
+// islet is everything that runs in one process, wired together.
+type islet struct {
+	log    zerolog.Logger
+	store  *store.Store
+	engine *docker.Engine
+	file   *sources.File // nil: no source is read
+	config *sources.PodConfig
+	syncer *syncer.Syncer
+
+	stop     chan struct{} // closed: nothing is wanted any more
+	stopping atomic.Bool
+	snapshot atomic.Pointer[sources.Snapshot] // newest
+}
+
+// assemble opens the state and wires the parts; nothing runs yet. The caller
+// closes what it returns.
+func assemble(opts runOptions, log zerolog.Logger) (_ *islet, err error) {
+	machine, err := node.Inspect(opts.Hostname, opts.NodeIPs)
+	if err != nil {
+		return nil, err
+	}
+	st, err := store.Open(opts.RootDir)
+	if err != nil {
+		return nil, err
+	}
+	i := &islet{log: log, store: st, stop: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			i.close()
+		}
+	}()
+	if i.engine, err = docker.New(engineConfig(opts, st, machine, log)); err != nil {
+		return nil, err
+	}
+	i.file, err = sources.NewFile(sources.FileConfig{Path: opts.PodManifestPath, Poll: opts.FileCheckFrequency, Store: st, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	i.config, err = sources.NewPodConfig(sources.PodConfigConfig{Sources: []string{sources.SourceFile}, Store: st, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	stored := syncer.Stored{Store: st}
+	recorder, err := syncer.NewRecorder(stored, time.Now)
+	if err != nil {
+		log.Warn().Err(err).Msg("some events of the past could not be read")
+	}
+	i.syncer = syncer.New(syncer.Config{
+		Engine:   i.engine,
+		Cgroups:  &node.Cgroups{Driver: func() string { return i.engine.Facts().CgroupDriver }},
+		Records:  stored,
+		Recorder: recorder,
+		Node:     pods.Node{Name: machine.Name, HostIPs: machine.IPs},
+		Log:      log,
+	})
+	return i, nil
+}
+
+func engineConfig(opts runOptions, st *store.Store, machine node.Machine, log zerolog.Logger) docker.Config {
+	network := docker.DefaultNetwork
+	if opts.RootDir != defaultRootDir {
+		network += "-" + st.Owner()[:8]
+	}
+	return docker.Config{
+		Host:        opts.DockerEndpoint,
+		Owner:       st.Owner(),
+		Root:        st.Root(),
+		NetworkName: network,
+		PauseImage:  opts.PodInfraContainerImage,
+		LogMaxSize:  fmt.Sprintf("%db", opts.ContainerLogMaxSize),
+		LogMaxFiles: opts.ContainerLogMaxFiles,
+		BootID:      machine.BootID,
+		Log:         log,
+	}
+}
+
+func (i *islet) close() {
+	if i.engine != nil {
+		_ = i.engine.Close()
+	}
+	if err := i.store.Close(); err != nil {
+		i.log.Error().Err(err).Msg("state directory was not closed")
+	}
+}
+
+// run runs the parts until ctx ends or one of them fails.
+func (i *islet) run(ctx context.Context, more ...func(context.Context) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	updates := make(chan sources.Update)
+	targets := make(chan syncer.Target)
+	if i.file != nil {
+		g.Go(func() error { return i.file.Run(ctx, updates) })
+	}
+	g.Go(func() error { return i.config.Run(ctx, updates) })
+	g.Go(func() error { return i.aim(ctx, targets) })
+	g.Go(func() error { return i.syncer.Run(ctx, targets) })
+	for _, f := range more {
+		g.Go(func() error { return f(ctx) })
+	}
+	if err := g.Wait(); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// aim turns what the sources want into targets of the syncer, until stop says
+// that nothing is wanted any more.
+func (i *islet) aim(ctx context.Context, targets chan<- syncer.Target) error {
+	snapshots, stop := i.config.Updates(), i.stop
+	var next syncer.Target
+	var out chan<- syncer.Target
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case s := <-snapshots:
+			i.snapshot.Store(&s)
+			if stop != nil {
+				next, out = targetOf(s), targets
+			}
+		case <-stop:
+			// From now on nothing is wanted, whatever the sources say.
+			next, out, stop = syncer.Target{Complete: true, Clean: true}, targets, nil
+		case out <- next:
+			out = nil
+		}
+	}
+}
+
+func targetOf(s sources.Snapshot) syncer.Target {
+	t := syncer.Target{
+		Pods:     make(map[pods.Key]*pods.Want, len(s.Pods)),
+		Complete: s.Complete,
+		Clean:    s.Clean,
+	}
+	for _, p := range s.Pods {
+		key := pods.KeyOf(p.Pod)
+		t.Pods[key] = &pods.Want{Pod: p.Pod, Hold: p.Hold, Source: p.Origin.Source, Path: p.Origin.Path, Digest: p.Digest, Edit: p.Edit}
+		if p.After != "" {
+			if t.After == nil {
+				t.After = map[pods.Key]types.UID{}
+			}
+			t.After[key] = p.After
+		}
+	}
+	return t
+}
+
+// ready says what is missing until islet works.
+func (i *islet) ready() error {
+	if !i.syncer.EngineUp() {
+		return fmt.Errorf("Docker Engine: %w", pods.ErrEngineAway)
+	}
+	if s := i.snapshot.Load(); s == nil || !s.Complete {
+		return errors.New("not every source has been read yet")
+	}
+	return nil
+}
+
+// stopPods ends every pod with its grace and returns when the last is gone. The
+// pods get new identities, so that the next run starts new instances of them.
+func (i *islet) stopPods(ctx context.Context, report func(string)) error {
+	changed, cancel := i.syncer.Subscribe()
+	defer cancel()
+	if i.stopping.CompareAndSwap(false, true) {
+		close(i.stop)
+	}
+	said := map[string]bool{}
+	for _, v := range i.syncer.Views() {
+		said[v.Pod.Namespace+"/"+v.Pod.Name] = true
+	}
+	report("stopping " + count(len(said), "pod"))
+	check := time.NewTicker(time.Second) // what no view shows: strays, erasing
+	defer check.Stop()
+	for !i.syncer.Idle() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("stop pods: %w", context.Cause(ctx))
+		case <-changed:
+		case <-check.C:
+		}
+		left := map[string]bool{}
+		for _, v := range i.syncer.Views() {
+			left[v.Pod.Namespace+"/"+v.Pod.Name] = true
+		}
+		for name := range said {
+			if !left[name] {
+				delete(said, name)
+				report(name + " stopped")
+			}
+		}
+	}
+	for name := range said {
+		report(name + " stopped")
+	}
+	return i.renewAll(ctx)
+}
+
+func (i *islet) renewAll(ctx context.Context) error {
+	s := i.snapshot.Load()
+	if s == nil {
+		return nil
+	}
+	for _, p := range s.Pods {
+		key := sources.Key{Realm: sources.RealmLocal, Kind: "Pod", Namespace: p.Pod.Namespace, Name: p.Pod.Name}
+		if err := i.config.Renew(ctx, key); err != nil && !errors.Is(err, sources.ErrUnknown) {
+			return err
+		}
+	}
+	return nil
+}

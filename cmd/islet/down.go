@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/islet-run/islet/pods"
+	"github.com/islet-run/islet/store"
+)
+
+// exitPatience is how long islet may take to end after the last pod is gone.
+const exitPatience = 15 * time.Second
+
+// enginePatience is how long the engine may take to answer the first time; it
+// is probed before it counts as up.
+const enginePatience = 20 * time.Second
+
+// downIslet stops all pods: through the running islet, or by itself when none
+// runs.
+func downIslet(ctx context.Context, opts downOptions, stdout, stderr io.Writer) error {
+	if opts.Timeout > 0 {
+		var cancel context.CancelFunc
+		cause := fmt.Errorf("pods were not all gone after %v; run down again to see what is left", opts.Timeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, opts.Timeout, cause)
+		defer cancel()
+	}
+	say := func(line string) { fmt.Fprintln(stdout, line) }
+	err := newClient(opts.RootDir).Down(ctx, say)
+	switch {
+	case err == nil:
+		return waitUnlocked(ctx, opts.RootDir)
+	case errors.Is(err, errUnreachable):
+		err = downAlone(ctx, opts, say, stderr)
+	}
+	if cause := context.Cause(ctx); errors.Is(err, context.DeadlineExceeded) && cause != nil {
+		return cause
+	}
+	return err
+}
+
+// waitUnlocked returns when islet has ended, so that the next command finds the
+// state directory free.
+func waitUnlocked(ctx context.Context, rootDir string) error {
+	ctx, cancel := context.WithTimeout(ctx, exitPatience)
+	defer cancel()
+	for {
+		st, err := store.Open(rootDir)
+		if err == nil {
+			return st.Close()
+		}
+		var locked *store.LockedError
+		if !errors.As(err, &locked) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for islet to end: %w", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// downAlone does what a running islet would. No source is read: what they say
+// has no say in this, and the manifests stay accepted for the next run.
+func downAlone(ctx context.Context, opts downOptions, say func(string), stderr io.Writer) error {
+	run := defaultRunOptions()
+	run.RootDir, run.DockerEndpoint = opts.RootDir, opts.DockerEndpoint
+	i, err := assemble(run, newLogger(stderr, "auto", 0).Level(warnLevel))
+	if err != nil {
+		return err
+	}
+	defer i.close()
+	i.file = nil
+	running, end := context.WithCancel(ctx)
+	defer end()
+	return i.run(running, func(ctx context.Context) error {
+		defer end()
+		if err := i.awaitEngine(ctx, opts.DockerEndpoint); err != nil {
+			return err
+		}
+		return i.stopPods(ctx, say)
+	})
+}
+
+// awaitEngine returns once the engine answers. Unlike run, a command does not
+// wait for ever.
+func (i *islet) awaitEngine(ctx context.Context, endpoint string) error {
+	deadline := time.After(enginePatience)
+	for !i.syncer.EngineUp() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-deadline:
+			return fmt.Errorf("stop pods: Docker Engine at %s: %w", endpoint, pods.ErrEngineAway)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return nil
+}

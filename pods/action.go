@@ -117,6 +117,7 @@ type Want struct {
 	Source string // file, url, push
 	Path   string // where the document stands, for people
 	Digest string
+	Edit   string // what the last edit of the document changed, for people
 	// Unsupported is set when Admit refused the pod on this engine; an
 	// instance that has not started yet then waits with this reason.
 	Unsupported string

@@ -12,6 +12,9 @@
 //
 // [Status] answers "how is it?": the v1.PodStatus the kubelet would report.
 //
+// Beside them stand small pure rules that a start needs: [Admit], [Env],
+// [Hostname], [HostsFile], [ResolvConf], [ResourcesOf], [QOS].
+//
 // # How a caller uses it
 //
 // The caller (syncer) observes the engine, calls Plan, carries the actions out
@@ -21,15 +24,44 @@
 // action the rest of that plan is stale and dropped; the failure is put into
 // [Instance.Failures] and Plan is asked again.
 //
+// What the caller owes Plan in return:
+//
+//   - An observation begins after the end of every action that it is used with
+//     was taken in; else a run just started looks as if it had vanished.
+//   - Changes of the record are applied before the next Plan, and are on disk
+//     before a container starts that depends on them.
+//   - [Signalled] is set when a signal or kill is sent, and says when.
+//   - With ActDelete, starts and pulls that have not reached the engine are
+//     called off; ActForget does not wait for a pull.
+//
 // # Words
 //
 // A pod is a [Key]: namespace and name in a realm. An instance is one life of
 // that pod and has its own UID. At most one instance of a key is live; a
 // replacement waits until the last container of its predecessor is gone.
 // An attempt numbers the sandboxes of an instance, and the runs of each of its
-// containers.
+// containers. A sidecar is an init container with restartPolicy Always.
 //
 // The package also holds the words in which the engine adapter and its caller
 // speak ([SandboxRequest], [ContainerRequest], [Observed], [EngineEvent]), so
 // that neither has to import the other.
+//
+// # Where the rules are
+//
+// plan.go chooses the live instance and ends the others; live.go holds the
+// decisions about the pod as a whole (sandbox, outcome, what is remembered),
+// containers.go those about one container (order, back-off, image, start),
+// stop.go how things end. status.go, containerstatus.go and conditions.go
+// together are Status. The numbers are in backoff.go, grace.go and
+// resources.go. They are the kubelet's of Kubernetes 1.37; where islet does
+// otherwise the code says so:
+//
+//   - Back-off and the ends of runs are in the record, so a restart of islet
+//     or of the machine forgets neither, and what ran once does not run again.
+//   - Back-off ends at its exact time.
+//   - A pod with restartPolicy Never whose sandbox is lost before any regular
+//     container started gets a new one; the kubelet leaves it pending.
+//   - A sidecar's stop signal waits for plain init containers too, and always
+//     for all that must end before it, also when the grace is used up.
+//   - The new image of a container is looked up while its old run ends.
 package pods

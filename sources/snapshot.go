@@ -41,6 +41,9 @@ type Pod struct {
 	// its document has got a new name and the old name is claimed by no
 	// document any more. Empty for nearly every pod.
 	After types.UID
+	// Edit says for people what the edit changed that led to this UID and
+	// generation; empty for a document that was not edited.
+	Edit string
 }
 
 // Update is the whole current set of one source, sent after each attempt.

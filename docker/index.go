@@ -3,6 +3,8 @@ package docker
 import (
 	"sync"
 
+	"github.com/docker/docker/api/types/container"
+
 	"github.com/islet-run/islet/pods"
 )
 
@@ -211,7 +213,7 @@ func (x *index) mark() mark {
 type listed struct {
 	id, name string
 	who      identity
-	running  bool
+	state    string // in Docker's words
 }
 
 // merge takes in a list of one pod, or of everything with key nil. What was
@@ -223,7 +225,7 @@ func (x *index) merge(key *pods.Key, m mark, list []listed) {
 	for _, l := range list {
 		seen[l.id] = true
 		e := x.addLocked(l.id, l.name, l.who)
-		if l.running && e.final != nil {
+		if l.state == container.StateRunning && e.final != nil {
 			e.version++
 			e.final = nil
 		}

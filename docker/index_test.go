@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docker/docker/api/types/container"
+
 	"github.com/islet-run/islet/pods"
 )
 
@@ -89,7 +91,7 @@ func TestIndexFinal(t *testing.T) {
 	}
 	v, _ = have()
 	x.learn("1", v, "SIGTERM", final)
-	x.merge(nil, x.mark(), []listed{{id: "1", name: "n", who: who, running: true}})
+	x.merge(nil, x.mark(), []listed{{id: "1", name: "n", who: who, state: container.StateRunning}})
 	if _, ok := have(); ok {
 		t.Error("the end is kept though a list shows it running")
 	}

@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sort"
 	"strings"
 	"time"
@@ -32,14 +33,16 @@ func (e *Engine) List(ctx context.Context) ([]pods.Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen := map[pods.Found]bool{}
-	out := []pods.Found{}
+	sort.Slice(list, func(i, j int) bool { return list[i].id < list[j].id })
+	marks := map[pods.Found]string{}
 	for _, l := range list {
 		f := pods.Found{Key: l.who.key, UID: l.who.uid}
-		if !seen[f] {
-			seen[f] = true
-			out = append(out, f)
-		}
+		marks[f] += l.id + ":" + l.state + " "
+	}
+	out := make([]pods.Found, 0, len(marks))
+	for f, mark := range marks {
+		f.Mark = mark
+		out = append(out, f)
 	}
 	sort.Slice(out, func(i, j int) bool {
 		a, b := out[i], out[j]
@@ -74,7 +77,7 @@ func (e *Engine) list(ctx context.Context, key *pods.Key) ([]listed, error) {
 	for _, c := range found {
 		for _, name := range c.Names {
 			if who, ok := identify(e.cfg.Owner, name, c.Labels); ok {
-				out = append(out, listed{id: c.ID, name: strings.TrimPrefix(name, "/"), who: who, running: c.State == container.StateRunning})
+				out = append(out, listed{id: c.ID, name: strings.TrimPrefix(name, "/"), who: who, state: c.State})
 				break
 			}
 		}
@@ -135,7 +138,7 @@ func (e *Engine) see(ctx context.Context, g glance) (*sighting, error) {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		e.log.Warn().Str("pod", g.who.key.String()).Str("uid", string(g.who.uid)).Str("container", g.who.container).
 			Dur("after", inspectTimeout).Msg("engine does not answer about this container")
-		return unseenAs(g, pods.StateUnknown), nil
+		return e.glimpse(ctx, g)
 	case err != nil:
 		return nil, failed("inspect container", err)
 	}
@@ -146,6 +149,22 @@ func (e *Engine) see(ctx context.Context, g glance) (*sighting, error) {
 	}
 	e.index.learn(g.id, g.version, stopSignalOf(in), keep)
 	return out, nil
+}
+
+// glimpse looks at a container of which an inspect does not come back, by the
+// list, which waits for no container. It shows one that runs, so that it can
+// still be signalled; of anything else too little is known to act on.
+func (e *Engine) glimpse(ctx context.Context, g glance) (*sighting, error) {
+	list, err := e.list(ctx, &g.who.key)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range list {
+		if l.id == g.id && l.state == container.StateRunning && !g.who.isSandbox() {
+			return unseenAs(g, pods.StateRunning), nil
+		}
+	}
+	return nil, fmt.Errorf("inspect container %s: no answer within %v", g.name, inspectTimeout)
 }
 
 // sight turns an inspected container into what the caller sees, with its

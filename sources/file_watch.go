@@ -130,17 +130,24 @@ func (w *watcher) wanted(path string, links []string) map[string]armed {
 		wanted[dir] = armed{root: r, role: wanted[dir].role | role}
 		return true
 	}
-	add(path, roleRoot)
+	isDir := add(path, roleRoot)
+	resolved, err := filepath.EvalSymlinks(path)
+	w.real = resolved // "" with an error
+	// A directory that is there tells itself when it is moved or removed. What
+	// holds it is watched only when it must be: others may write there a lot.
+	if isDir && err == nil && resolved == path {
+		return w.addTargets(wanted, add, links)
+	}
 	for dir := filepath.Dir(path); !add(dir, roleAbove) && dir != filepath.Dir(dir); {
 		dir = filepath.Dir(dir)
 	}
-	w.real = ""
-	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		w.real = resolved
-		if resolved != path {
-			add(filepath.Dir(resolved), roleAbove)
-		}
+	if err == nil && resolved != path {
+		add(filepath.Dir(resolved), roleAbove)
 	}
+	return w.addTargets(wanted, add, links)
+}
+
+func (w *watcher) addTargets(wanted map[string]armed, add func(string, int) bool, links []string) map[string]armed {
 	for _, link := range links[:min(len(links), maxTargets)] {
 		if target, err := filepath.EvalSymlinks(link); err == nil {
 			add(filepath.Dir(target), roleTarget)

@@ -54,6 +54,8 @@ type Recorder struct {
 	store EventStore
 	now   func() time.Time
 
+	changed chan struct{} // capacity 1: there is something to write
+
 	mu    sync.Mutex
 	byPod map[pods.Key]*History // guarded by mu
 	dirty map[pods.Key]bool     // guarded by mu
@@ -62,7 +64,7 @@ type Recorder struct {
 // NewRecorder returns a Recorder over what store has kept. now is the clock.
 // The error names what could not be read back; the Recorder works all the same.
 func NewRecorder(store EventStore, now func() time.Time) (*Recorder, error) {
-	r := &Recorder{store: store, now: now, byPod: map[pods.Key]*History{}, dirty: map[pods.Key]bool{}}
+	r := &Recorder{store: store, now: now, changed: make(chan struct{}, 1), byPod: map[pods.Key]*History{}, dirty: map[pods.Key]bool{}}
 	kept, err := store.LoadHistories()
 	for i := range kept {
 		r.byPod[kept[i].Key] = &kept[i]
@@ -72,6 +74,10 @@ func NewRecorder(store EventStore, now func() time.Time) (*Recorder, error) {
 
 // Record adds an event.
 func (r *Recorder) Record(key pods.Key, uid types.UID, kind, reason, container, message string) {
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := r.byPod[key]

@@ -21,7 +21,7 @@ const (
 	relistPeriod = 60 * time.Second
 	relistRetry  = time.Second
 	lastCalls    = 3 * time.Second // for engine calls that have begun when islet ends
-	flushPeriod  = 5 * time.Second
+	flushDelay   = 5 * time.Second // how long events are gathered before they are written
 )
 
 // Records keeps the durable part of instances. Methods may be called from many
@@ -152,8 +152,7 @@ func (s *Syncer) Run(ctx context.Context, targets <-chan Target) error {
 func (s *Syncer) loop(ctx context.Context, targets <-chan Target) {
 	relist := time.NewTimer(relistPeriod)
 	defer relist.Stop()
-	flush := time.NewTicker(flushPeriod)
-	defer flush.Stop()
+	var flush <-chan time.Time // nil while there is nothing to write: an idle islet sleeps
 	for {
 		select {
 		case <-ctx.Done():
@@ -168,12 +167,19 @@ func (s *Syncer) loop(ctx context.Context, targets <-chan Target) {
 			relist.Reset(s.list(ctx))
 		case <-relist.C:
 			relist.Reset(s.list(ctx))
-		case <-flush.C:
+		case <-s.Recorder.changed:
+			if flush == nil {
+				flush = time.After(flushDelay)
+			}
+		case <-flush:
+			flush = nil
 			s.flush()
 		}
 	}
 }
 
+// flush writes events; what could not be written is kept and tried again with
+// the next ones.
 func (s *Syncer) flush() {
 	if err := s.Recorder.Flush(); err != nil {
 		s.Log.Warn().Err(err).Msg("events were not written")

@@ -422,3 +422,19 @@ func TestFailedStartsAreTriedAgainAndTold(t *testing.T) {
 		}
 	})
 }
+
+// The listing is the net below the event stream: a change whose event was lost
+// is found by it.
+func TestAChangeWithoutAnEventIsFound(t *testing.T) {
+	in(t, func(h *house) {
+		h.want(aPod("a"))
+		h.pass(90 * time.Second)
+		before := h.live("a")["c"]
+		h.engine.Mute(true)
+		h.engine.Exit(before.ID, 1)
+		h.pass(20 * time.Second)
+		h.running("a") // nobody could know yet
+		h.pass(41 * time.Second)
+		h.running("a", "c")
+	})
+}

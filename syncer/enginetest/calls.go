@@ -164,9 +164,16 @@ func (f *Fake) tellLocked(event pods.EngineEvent) {
 	}
 }
 
+// Mute has changes happen without anybody being told, as when events are lost.
+func (f *Fake) Mute(mute bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.muted = mute
+}
+
 // changedLocked tells of a change; nothing is told while the engine is down.
 func (f *Fake) changedLocked(key pods.Key) {
-	if f.away == nil {
+	if f.away == nil && !f.muted {
 		f.tellLocked(pods.EngineEvent{Kind: pods.EngineChanged, Key: key})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ type Fake struct {
 	mu         sync.Mutex // never held across a wait or a callback
 	facts      pods.Facts
 	away       error         // why it is down; nil while it is up
+	muted      bool          // changes are not told
 	outage     chan struct{} // closed when it goes down
 	containers map[string]*fakeContainer
 	watchers   map[*watcher]bool
@@ -209,13 +211,15 @@ func (f *Fake) List(ctx context.Context) ([]pods.Found, error) {
 	err := f.call(ctx, Call{Method: "List"}, func(context.Context, *Call) error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		seen := map[pods.Found]bool{}
+		marks := map[pods.Found][]string{}
 		for _, c := range f.containers {
 			found := pods.Found{Key: c.key, UID: c.uid}
-			if !seen[found] {
-				seen[found] = true
-				out = append(out, found)
-			}
+			marks[found] = append(marks[found], c.id+":"+string(c.state()))
+		}
+		for found, mark := range marks {
+			sort.Strings(mark)
+			found.Mark = strings.Join(mark, " ")
+			out = append(out, found)
 		}
 		sort.Slice(out, func(i, j int) bool {
 			if out[i].Key != out[j].Key {

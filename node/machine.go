@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -8,7 +9,6 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-	nodeutil "k8s.io/component-helpers/node/util"
 )
 
 // Machine is what is known of the machine. Sizes are bytes.
@@ -23,9 +23,9 @@ type Machine struct {
 // Inspect reads the machine. hostnameOverride and nodeIPs replace what would be
 // found when they are not empty.
 func Inspect(hostnameOverride string, nodeIPs []string) (Machine, error) {
-	name, err := nodeutil.GetHostname(hostnameOverride)
+	name, err := nodeName(hostnameOverride)
 	if err != nil {
-		return Machine{}, fmt.Errorf("read host name: %w", err)
+		return Machine{}, err
 	}
 	if len(nodeIPs) == 0 {
 		nodeIPs = addresses()
@@ -45,6 +45,24 @@ func Inspect(hostnameOverride string, nodeIPs []string) (Machine, error) {
 		CPUs:        runtime.NumCPU(),
 		BootID:      strings.TrimSpace(string(boot)),
 	}, nil
+}
+
+// nodeName is the override or the host name, trimmed and in lower case as the
+// kubelet has it. (component-helpers has the same three lines, and brings
+// client-go along.)
+func nodeName(override string) (string, error) {
+	name := override
+	if name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return "", fmt.Errorf("read host name: %w", err)
+		}
+		name = host
+	}
+	if name = strings.ToLower(strings.TrimSpace(name)); name == "" {
+		return "", errors.New("read host name: it is empty; set --hostname-override")
+	}
+	return name, nil
 }
 
 // addresses returns one address per family, of the interface that packets to

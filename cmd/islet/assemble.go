@@ -170,7 +170,7 @@ func targetOf(s sources.Snapshot) syncer.Target {
 // ready says what is missing until islet works.
 func (i *islet) ready() error {
 	if !i.syncer.EngineUp() {
-		return fmt.Errorf("Docker Engine: %w", pods.ErrEngineAway)
+		return fmt.Errorf("reach Docker Engine: %w", pods.ErrEngineAway)
 	}
 	if s := i.snapshot.Load(); s == nil || !s.Complete {
 		return errors.New("not every source has been read yet")

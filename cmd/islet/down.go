@@ -68,7 +68,7 @@ func waitUnlocked(ctx context.Context, rootDir string) error {
 func downAlone(ctx context.Context, opts downOptions, say func(string), stderr io.Writer) error {
 	run := defaultRunOptions()
 	run.RootDir, run.DockerEndpoint = opts.RootDir, opts.DockerEndpoint
-	i, err := assemble(run, newLogger(stderr, "auto", 0).Level(warnLevel))
+	i, err := assemble(run, newLogger(stderr, "human", 0).Level(errorLevel))
 	if err != nil {
 		return err
 	}

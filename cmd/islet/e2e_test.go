@@ -116,7 +116,10 @@ func TestEditsDoWhatTheyMean(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{"rename", func() { s.rename(s.path("web.yaml"), s.path("zweb.yaml")); s.rename(s.path("zweb.yaml"), s.path("web2.yaml")) }},
+		{"rename", func() {
+			s.rename(s.path("web.yaml"), s.path("zweb.yaml"))
+			s.rename(s.path("zweb.yaml"), s.path("web2.yaml"))
+		}},
 		{"comment", func() { s.write("web2.yaml", "# a comment\n"+text) }},
 		{"spelled-out default", func() { s.write("web2.yaml", text+"  restartPolicy: Always\n  dnsPolicy: ClusterFirst\n") }},
 		{"reorder", func() {
@@ -279,7 +282,7 @@ func TestCopiesAndEditors(t *testing.T) {
 	if _, err := f.WriteString(text[:40]); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(300 * time.Millisecond) // how this editor is slow
+	time.Sleep(300 * time.Millisecond) // scenario: how this editor is slow
 	if _, err := f.WriteString(text[40:]); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-const warnLevel = zerolog.WarnLevel
+const errorLevel = zerolog.ErrorLevel
 
 // newLogger makes islet's own log: JSON lines, or lines for people on a
 // terminal. Verbosity 0 logs what changes, 1 adds why, 2 everything.

@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a test waits for what must come; it is not a measure.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // rig runs a File on a directory of its own.
 type rig struct {

@@ -137,5 +137,9 @@ wait "$announcer" 2>/dev/null || true
 
 [ "$code" = 0 ] || die "islet ended with exit code $code, see above"
 echo
-say "islet has ended; its pods keep running. make run takes them over again."
-say "to stop them: bin/islet down --root-dir $root"
+if [ -n "$told" ]; then
+	say "islet has ended; its pods keep running. make run takes them over again."
+	say "to stop them: bin/islet down --root-dir $root"
+else
+	say "islet has ended"
+fi

@@ -172,6 +172,9 @@ func (c *claim) entry() Entry {
 		e.Verdict = Rejected
 	case d.Doc.Err != nil:
 		e.Verdict, e.Reason, e.Message = Rejected, d.Doc.Err.Reason, d.Doc.Err.Message
+		if d.Doc.Err.Line > 0 {
+			e.Line = d.Doc.Err.Line // where to look, not where the document begins
+		}
 	case len(d.Doc.Warnings) > 0:
 		e.Reason, e.Message = "Warning", warnings(d)
 	}

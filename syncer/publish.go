@@ -24,7 +24,12 @@ func (w *worker) view(d pods.Decision) (View, bool) {
 			continue
 		}
 		status := pods.Status(now, w.s.Node, in.Instance)
-		in.Previous = &status
+		previous := status
+		in.Previous = &previous
+		if f, ok := in.Failures[""]; ok && status.Phase == v1.PodPending && status.Message == "" {
+			// The kubelet tells of it in events alone; here status is what people look at.
+			status.Message = f.Reason + ": " + f.Message
+		}
 		pod := shown(in.Record.Pod, status)
 		if del := in.Record.Deletion; del != nil {
 			at := metav1.NewTime(del.At)

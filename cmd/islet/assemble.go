@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -104,24 +105,34 @@ func (i *islet) close() {
 	}
 }
 
-// run runs the parts until ctx ends or one of them fails.
+// run runs the parts until ctx ends or one of them fails. It returns what went
+// wrong first; that the parts were told to end is nothing wrong.
 func (i *islet) run(ctx context.Context, more ...func(context.Context) error) error {
 	g, ctx := errgroup.WithContext(ctx)
+	var first error
+	var once sync.Once
+	goRun := func(part func(context.Context) error) {
+		g.Go(func() error {
+			err := part(ctx)
+			if err != nil && !errors.Is(err, context.Canceled) {
+				once.Do(func() { first = err })
+			}
+			return err
+		})
+	}
 	updates := make(chan sources.Update)
 	targets := make(chan syncer.Target)
 	if i.file != nil {
-		g.Go(func() error { return i.file.Run(ctx, updates) })
+		goRun(func(ctx context.Context) error { return i.file.Run(ctx, updates) })
 	}
-	g.Go(func() error { return i.config.Run(ctx, updates) })
-	g.Go(func() error { return i.aim(ctx, targets) })
-	g.Go(func() error { return i.syncer.Run(ctx, targets) })
-	for _, f := range more {
-		g.Go(func() error { return f(ctx) })
+	goRun(func(ctx context.Context) error { return i.config.Run(ctx, updates) })
+	goRun(func(ctx context.Context) error { return i.aim(ctx, targets) })
+	goRun(func(ctx context.Context) error { return i.syncer.Run(ctx, targets) })
+	for _, part := range more {
+		goRun(part)
 	}
-	if err := g.Wait(); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+	_ = g.Wait() // first has it, or there is nothing to say
+	return first
 }
 
 // aim turns what the sources want into targets of the syncer, until stop says

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/islet-run/islet/pods"
@@ -66,6 +69,10 @@ func waitUnlocked(ctx context.Context, rootDir string) error {
 // downAlone does what a running islet would. No source is read: what they say
 // has no say in this, and the manifests stay accepted for the next run.
 func downAlone(ctx context.Context, opts downOptions, say func(string), stderr io.Writer) error {
+	if _, err := os.Stat(filepath.Join(opts.RootDir, "owner")); errors.Is(err, fs.ErrNotExist) {
+		return &exitError{code: exitUnreachable, err: fmt.Errorf(
+			"stop pods: no islet has run with its state in %s; if it is elsewhere, say where with --root-dir", opts.RootDir)}
+	}
 	run := defaultRunOptions()
 	run.RootDir, run.DockerEndpoint = opts.RootDir, opts.DockerEndpoint
 	i, err := assemble(run, newLogger(stderr, "human", 0).Level(errorLevel))
@@ -76,13 +83,15 @@ func downAlone(ctx context.Context, opts downOptions, say func(string), stderr i
 	i.file = nil
 	running, end := context.WithCancel(ctx)
 	defer end()
-	return i.run(running, func(ctx context.Context) error {
+	var stopped error
+	err = i.run(running, func(ctx context.Context) error {
 		defer end()
-		if err := i.awaitEngine(ctx, opts.DockerEndpoint); err != nil {
-			return err
+		if stopped = i.awaitEngine(ctx, opts.DockerEndpoint); stopped == nil {
+			stopped = i.stopPods(ctx, say)
 		}
-		return i.stopPods(ctx, say)
+		return nil
 	})
+	return errors.Join(stopped, err)
 }
 
 // awaitEngine returns once the engine answers. Unlike run, a command does not

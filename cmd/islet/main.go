@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -29,23 +30,33 @@ type interrupted struct{ signal syscall.Signal }
 
 func (i interrupted) Error() string { return i.signal.String() + " received" }
 
-// untilSignal returns a context that SIGINT or SIGTERM ends. A second one ends
-// the program at once, whatever it is doing: what must survive is on disk and
-// in the engine. Only commands that heed their context may use it; the others
-// keep the usual effect of these signals.
+// sameSignal is how long after a signal another is taken for the same one: a
+// terminal, timeout(1) and a shell each may pass it on.
+const sameSignal = time.Second
+
+// untilSignal returns a context that SIGINT or SIGTERM ends. A second one, a
+// while later, ends the program at once, whatever it is doing: what must
+// survive is on disk and in the engine. Only commands that heed their context
+// may use it; the others keep the usual effect of these signals.
 func untilSignal(parent context.Context, stderr io.Writer) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	done := make(chan struct{})
 	go func() {
-		for count := 0; ; count++ {
+		var first time.Time
+		for {
 			select {
 			case <-done:
 				return
 			case s := <-signals:
 				number := s.(syscall.Signal) // os/signal delivers nothing else on unix
-				if count > 0 {
+				switch {
+				case first.IsZero():
+					first = time.Now()
+				case time.Since(first) < sameSignal:
+					continue
+				default:
 					fmt.Fprintf(stderr, "islet: %s a second time: ending at once\n", number)
 					os.Exit(exitSignal + int(number))
 				}

@@ -95,6 +95,8 @@ func podReason(pod *v1.Pod, containers []part, good bool) string {
 		return ""
 	case pod.Status.Reason != "":
 		return joined(pod.Status.Reason, pod.Status.Message)
+	case pod.Status.Phase == v1.PodPending && pod.Status.Message != "":
+		return clean(pod.Status.Message)
 	}
 	for i, container := range pod.Spec.InitContainers {
 		status := statusOf(pod.Status.InitContainerStatuses, container.Name)

@@ -16,6 +16,7 @@ is done; remove it, and the pod ends.
 
 Exit codes: 0 good, 1 something was refused or is not as wanted, 2 wrong usage,
 3 islet or the engine cannot be reached.`,
+		Version:       versionInfo()["version"],
 		SilenceErrors: true, // report prints them
 		SilenceUsage:  true,
 	}

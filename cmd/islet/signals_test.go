@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -21,6 +22,8 @@ func stubborn() {
 			if len(args) > 0 {
 				return cmd.Context().Err()
 			}
+			<-time.After(sameSignal)
+			fmt.Println("still here")
 			select {}
 		}),
 	}

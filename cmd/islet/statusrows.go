@@ -164,8 +164,8 @@ func (j *statusJoin) documentRow(m *httpapi.Manifest) (statusRow, bool) {
 	switch {
 	case !counts(*m):
 		return row, !j.stands[[2]string{m.Path, m.Message}]
-	case !pod:
-		return row, row.reason != ""
+	case !pod || m.Kind == "":
+		return row, row.reason != "" // an object that runs nothing, or a source as a whole
 	}
 	running := j.find(m)
 	if running == nil {

@@ -46,6 +46,7 @@ func TestCompare(t *testing.T) {
 		{"init image", func(p *v1.Pod) { p.Spec.InitContainers[0].Image = "x:2" }, InPlace, "spec.initContainers[0].image"},
 		{"toleration added", func(p *v1.Pod) { p.Spec.Tolerations = []v1.Toleration{{Operator: "Exists"}} }, InPlace, "spec.tolerations"},
 		{"deadline set", func(p *v1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr(int64(5)) }, InPlace, "spec.activeDeadlineSeconds"},
+		{"restart policy of a container", func(p *v1.Pod) { p.Spec.Containers[0].RestartPolicy = ptr(v1.ContainerRestartPolicyNever) }, Replace, "spec.containers[0].restartPolicy"},
 
 		{"env", func(p *v1.Pod) { p.Spec.Containers[0].Env[0].Value = "secret" }, Replace, "spec.containers[0].env[0].value changed"},
 		{"env and image", func(p *v1.Pod) { p.Spec.Containers[0].Env[0].Value = "x"; p.Spec.Containers[0].Image = "x:2" }, Replace, "spec.containers[0].image"},
@@ -92,6 +93,46 @@ func TestCompare(t *testing.T) {
 func equalJSON(t *testing.T, a, b *v1.Pod) bool {
 	t.Helper()
 	return digestOf(a) == digestOf(b)
+}
+
+// TestCompareDeadlines: a deadline may be set and come nearer on a living pod,
+// never go away.
+func TestCompareDeadlines(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		old, new *int64
+		want     Change
+	}{
+		{"set", nil, ptr(int64(60)), InPlace},
+		{"lowered", ptr(int64(60)), ptr(int64(5)), InPlace},
+		{"raised", ptr(int64(5)), ptr(int64(60)), Replace},
+		{"removed", ptr(int64(5)), nil, Replace},
+	} {
+		old, edited := mustPod(t, benchPod), mustPod(t, benchPod)
+		old.Spec.ActiveDeadlineSeconds, edited.Spec.ActiveDeadlineSeconds = tc.old, tc.new
+		if got, why := Compare(old, edited); got != tc.want || !strings.Contains(why, "spec.activeDeadlineSeconds") {
+			t.Errorf("%s: %s (%s), want %s", tc.name, got, why, tc.want)
+		}
+	}
+}
+
+// TestCompareRestartRules: no rule can change under a running pod.
+func TestCompareRestartRules(t *testing.T) {
+	rules := func(code int32) []v1.ContainerRestartRule {
+		return []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestart,
+			ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{code}}}}
+	}
+	old, edited := mustPod(t, benchPod), mustPod(t, benchPod)
+	for _, p := range []*v1.Pod{old, edited} {
+		p.Spec.Containers[0].RestartPolicy, p.Spec.Containers[0].RestartPolicyRules = ptr(v1.ContainerRestartPolicyNever), rules(1)
+	}
+	if got, why := Compare(old, edited); got != Same {
+		t.Errorf("the same rules: %s (%s)", got, why)
+	}
+	edited.Spec.Containers[0].RestartPolicyRules = rules(2)
+	if got, why := Compare(old, edited); got != Replace || !strings.Contains(why, "restartPolicyRules") {
+		t.Errorf("another exit code: %s (%s)", got, why)
+	}
 }
 
 // TestCompareBack: an edit taken back is as much an edit.

@@ -29,16 +29,6 @@ func (p *place) key(name string)   { p.steps = append(p.steps, step{name: name, 
 func (p *place) index(i int)       { p.steps = append(p.steps, step{index: i, kind: indexStep}) }
 func (p *place) up()               { p.steps = p.steps[:len(p.steps)-1] }
 
-// in says whether the walk is below a field of that name.
-func (p *place) in(name string) bool {
-	for _, s := range p.steps {
-		if s.kind == fieldStep && s.name == name {
-			return true
-		}
-	}
-	return false
-}
-
 // String writes the path the way Kubernetes does: spec.containers[0].image,
 // metadata.labels[app].
 func (p *place) String() string { return pathString(p.steps) }

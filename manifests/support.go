@@ -68,6 +68,7 @@ var podSpecSupport = map[string]support{
 	"os":                            inside,
 	"restartPolicy":                 honoured,
 	"terminationGracePeriodSeconds": honoured,
+	"activeDeadlineSeconds":         honoured,
 	"hostNetwork":                   honoured,
 	"hostname":                      honoured,
 	"dnsPolicy":                     later(isOneOf("None"), "use Default or ClusterFirst"),
@@ -82,7 +83,6 @@ var podSpecSupport = map[string]support{
 	"enableServiceLinks":           harmless, // there are no services
 	"ephemeralContainers":          harmless, // validation refuses them
 
-	"activeDeadlineSeconds":     later(isSet, remove),
 	"affinity":                  later(isSet, "remove it, there is one machine"),
 	"dnsConfig":                 later(isSet, remove),
 	"hostAliases":               later(isSet, remove),
@@ -139,19 +139,19 @@ var containerSupport = map[string]support{
 	"workingDir":               honoured,
 	"terminationMessagePath":   honoured,
 	"terminationMessagePolicy": honoured,
-	"restartPolicy":            later(isOwnRestartPolicy, "only Always on an init container is; use restartPolicy of the pod"),
+	"restartPolicy":            honoured,
+	"restartPolicyRules":       honoured,
 	"resizePolicy":             harmless, // a resource edit replaces the pod
 
-	"envFrom":            later(isSet, "write the variables into env"),
-	"lifecycle":          later(isSet, remove),
-	"livenessProbe":      later(isSet, remove),
-	"readinessProbe":     later(isSet, remove),
-	"startupProbe":       later(isSet, remove),
-	"restartPolicyRules": later(isSet, remove),
-	"stdin":              later(isTrue, remove),
-	"stdinOnce":          later(isTrue, remove),
-	"tty":                later(isTrue, remove),
-	"volumeDevices":      later(isSet, remove),
+	"envFrom":        later(isSet, "write the variables into env"),
+	"lifecycle":      later(isSet, remove),
+	"livenessProbe":  later(isSet, remove),
+	"readinessProbe": later(isSet, remove),
+	"startupProbe":   later(isSet, remove),
+	"stdin":          later(isTrue, remove),
+	"stdinOnce":      later(isTrue, remove),
+	"tty":            later(isTrue, remove),
+	"volumeDevices":  later(isSet, remove),
 }
 
 var securitySupport = map[string]support{

@@ -21,11 +21,11 @@ type support struct {
 // condition says whether a value asks for something. Pointers are followed
 // before; nothing asks for nothing, so values are never nil pointers. set
 // tells a pointer to a zero value from a zero value.
-type condition func(v reflect.Value, set bool, at *place) bool
+type condition func(v reflect.Value, set bool) bool
 
 // isSet: there is a value, be it zero behind a pointer. Lists and structs of
 // nothing (dnsConfig: {}, imagePullSecrets: [{name: ""}]) are no value.
-func isSet(v reflect.Value, set bool, _ *place) bool {
+func isSet(v reflect.Value, set bool) bool {
 	return !isNothing(v, set)
 }
 
@@ -56,22 +56,14 @@ func isNothing(v reflect.Value, set bool) bool {
 	return !set && v.IsZero()
 }
 
-func isTrue(v reflect.Value, _ bool, _ *place) bool    { return v.Bool() }
-func isFalse(v reflect.Value, set bool, _ *place) bool { return set && !v.Bool() }
+func isTrue(v reflect.Value, _ bool) bool    { return v.Bool() }
+func isFalse(v reflect.Value, set bool) bool { return set && !v.Bool() }
 func isOneOf(values ...string) condition {
-	return func(v reflect.Value, _ bool, _ *place) bool { return slices.Contains(values, v.String()) }
-}
-
-// isOwnRestartPolicy: anything but a restartable init container.
-func isOwnRestartPolicy(v reflect.Value, _ bool, at *place) bool {
-	if at.in("initContainers") {
-		return v.String() != string(v1.ContainerRestartPolicyAlways)
-	}
-	return v.Len() > 0
+	return func(v reflect.Value, _ bool) bool { return slices.Contains(values, v.String()) }
 }
 
 // isOtherResource: more than cpu and memory is asked for.
-func isOtherResource(v reflect.Value, _ bool, _ *place) bool {
+func isOtherResource(v reflect.Value, _ bool) bool {
 	list, ok := v.Interface().(v1.ResourceList)
 	if !ok {
 		return false
@@ -128,7 +120,7 @@ func (r *refuser) walk(v reflect.Value, s *schema) {
 			continue
 		}
 		r.at.field(f.name)
-		if sup.matters != nil && sup.matters(value, set, &r.at) {
+		if sup.matters != nil && sup.matters(value, set) {
 			r.refuse(sup)
 		}
 		if sup.inside {

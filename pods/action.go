@@ -159,6 +159,7 @@ type Signalled struct {
 // Have is what there is under a key: the live instance first, then leftovers.
 type Have struct {
 	Instances []Instance
+	Dead      DeadPolicy
 }
 
 // Decision is what Plan answers.

@@ -44,8 +44,17 @@ func RetryDelay(f Failure) time.Duration {
 		f.Reason == ReasonInvalidImageName || f.Reason == ReasonImageInspectError {
 		return retryEvery
 	}
+	return seriesDelay(max(f.Count, 1))
+}
+
+// seriesDelay is the delay that follows so many restarts in a row: what is left
+// to go by when the record of a container is lost.
+func seriesDelay(restarts int) time.Duration {
+	if restarts <= 0 {
+		return 0
+	}
 	d := backoffInitial
-	for i := 1; i < f.Count && d < backoffMax; i++ {
+	for i := 1; i < restarts && d < backoffMax; i++ {
 		d = double(d)
 	}
 	return d

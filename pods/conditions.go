@@ -17,6 +17,7 @@ const (
 	reasonContainersNotReady       = "ContainersNotReady"
 	reasonContainersNotInitialized = "ContainersNotInitialized"
 	reasonReadinessGates           = "ReadinessGatesNotReady"
+	reasonRestartAllStarted        = "RestartAllContainersStarted"
 	// reasonTerminating is islet's own: a pod is not ready from the moment its
 	// end is decided, whatever its containers still do.
 	reasonTerminating = "PodTerminating"
@@ -26,16 +27,21 @@ const (
 func (b *statusOf) conditions(st *v1.PodStatus) {
 	containers := b.containersReady(st)
 	scheduled := v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue}
-	for _, c := range []struct {
+	type dated struct {
 		cond v1.PodCondition
 		fact time.Time
-	}{
+	}
+	list := []dated{
 		{b.sandboxReady(), b.sandboxTime()},
 		{b.initialized(st), b.initTime(st)},
 		{b.podReady(containers), b.readyTime(st)},
 		{containers, containersTime(st)},
 		{scheduled, time.Time{}},
-	} {
+	}
+	if mayRestartAll(b.rec.Pod) {
+		list = append(list, dated{b.allRestarting(st), time.Time{}})
+	}
+	for _, c := range list {
 		c.cond.ObservedGeneration = b.rec.Pod.Generation
 		c.cond.LastTransitionTime = b.since(c.cond, c.fact)
 		st.Conditions = append(st.Conditions, c.cond)
@@ -103,9 +109,35 @@ func (b *statusOf) initialized(st *v1.PodStatus) v1.PodCondition {
 			incomplete = append(incomplete, cs.Name)
 		}
 	}
-	if len(incomplete) > 0 {
+	if len(incomplete) > 0 && !b.wasInitialized() {
 		c.Status, c.Reason = v1.ConditionFalse, reasonContainersNotInitialized
 		c.Message = fmt.Sprintf("containers with incomplete status: %s", incomplete)
+	}
+	return c
+}
+
+// wasInitialized: once a pod was initialized it stays so, also while its init
+// containers run again because all containers restart.
+func (b *statusOf) wasInitialized() bool {
+	for i := range b.prev.Conditions {
+		if c := &b.prev.Conditions[i]; c.Type == v1.PodInitialized {
+			return c.Status == v1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// allRestarting says whether all containers are on their way to a restart. Only
+// pods with a rule that asks for it have this condition.
+func (b *statusOf) allRestarting(st *v1.PodStatus) v1.PodCondition {
+	c := v1.PodCondition{Type: v1.AllContainersRestarting, Status: v1.ConditionFalse}
+	switch {
+	case st.Phase == v1.PodSucceeded:
+		c.Reason = reasonPodCompleted
+	case st.Phase == v1.PodFailed:
+		c.Reason = reasonPodFailed
+	case b.restarting:
+		c.Status, c.Reason, c.Message = v1.ConditionTrue, reasonRestartAllStarted, "container exited with restart policy rule"
 	}
 	return c
 }
@@ -181,6 +213,10 @@ func (b *statusOf) podReady(containers v1.PodCondition) v1.PodCondition {
 		c.Status, c.Reason, c.Message = v1.ConditionFalse, reasonTerminating, d.Reason
 		return c
 	}
+	if o := b.rec.Outcome; o != nil {
+		c.Status, c.Reason, c.Message = v1.ConditionFalse, reasonTerminating, o.Message
+		return c
+	}
 	var missing []string
 	for _, g := range b.rec.Pod.Spec.ReadinessGates {
 		missing = append(missing, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", g.ConditionType))
@@ -194,6 +230,9 @@ func (b *statusOf) podReady(containers v1.PodCondition) v1.PodCondition {
 func (b *statusOf) readyTime(st *v1.PodStatus) time.Time {
 	if d := b.rec.Deletion; d != nil {
 		return d.At
+	}
+	if o := b.rec.Outcome; o != nil {
+		return o.At
 	}
 	return containersTime(st)
 }

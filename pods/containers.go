@@ -62,7 +62,8 @@ func (v *view) redefined(def *v1.Container, run *Container) bool {
 }
 
 // initContainers takes the init containers one step further and reports
-// whether the regular ones may be looked at. Only runs in this sandbox count.
+// whether the regular ones may be looked at. Only runs in this sandbox count,
+// be they on the engine or on record.
 // The furthest container that has a run decides: up to it plain ones have
 // succeeded, and sidecars that ended are started again without holding up
 // anything. Once a regular container has a run only sidecars matter.
@@ -94,11 +95,17 @@ func (v *view) initContainers(sandbox *Sandbox) bool {
 	return true
 }
 
-// hasRun reports whether the container has a run in the sandbox or is being
-// started.
+// hasRun reports whether the container has a run in the sandbox, had one of
+// which only the record knows, or is being started.
 func (v *view) hasRun(name string, sandbox *Sandbox) bool {
-	return newestRun(&v.in.Observed, name, sandbox.ID) != nil ||
+	return newestRun(&v.in.Observed, name, sandbox.ID) != nil || v.ranIn(name, sandbox) ||
 		v.busy(Action{Kind: ActStartContainer, Container: name})
+}
+
+// ranIn reports whether a run of the container in the sandbox is on record.
+func (v *view) ranIn(name string, sandbox *Sandbox) bool {
+	m, ok := v.memory(name)
+	return ok && sandbox != nil && m.Sandbox != "" && m.Sandbox == sandbox.ID
 }
 
 // sidecar has a sidecar run and reports whether it does.
@@ -117,6 +124,9 @@ func (v *view) plainInit(c *v1.Container, sandbox *Sandbox) (succeeded bool) {
 	if run != nil && run.State == StateRunning {
 		v.wait("waiting for init container %s", c.Name)
 		return false
+	}
+	if m, _ := v.memory(c.Name); m.Run == RunEnded && m.Done && (run == nil || run.Attempt < m.Attempt) {
+		return true // somebody has collected it
 	}
 	if run != nil && run.State == StateExited && !initFailed(terminatedOf(run)) {
 		return true
@@ -173,7 +183,8 @@ func (v *view) start(c *v1.Container, kind ContainerType, sandbox *Sandbox) {
 		return
 	}
 	m, _ := v.memory(c.Name)
-	m.Attempt, m.Restarts, m.Run, m.Done, m.Rerun = n.attempt, n.restarts, RunTried, false, false
+	m.Attempt, m.Restarts, m.Run = n.attempt, n.restarts, RunTried
+	m.Done, m.Rerun, m.Trigger = false, false, false
 	if n.backoff > 0 {
 		m.Backoff, m.BackoffAt = n.backoff, v.now
 	}
@@ -230,7 +241,7 @@ func (v *view) nextRun(c *v1.Container, kind ContainerType, sandbox *Sandbox) ne
 		}
 	} else if known {
 		n.attempt, n.restarts = m.Attempt, m.Restarts
-		n.first = m.Run == RunTried && m.Attempt == 0
+		n.first = m.Run == RunReset || (m.Run == RunTried && m.Attempt == 0)
 		if m.Run != RunTried {
 			n.attempt, n.restarts = m.Attempt+1, m.Restarts+1
 		}
@@ -241,20 +252,29 @@ func (v *view) nextRun(c *v1.Container, kind ContainerType, sandbox *Sandbox) ne
 
 // backOff applies the crash-loop back-off to the next run. It counts from the
 // end of the newest ended run; init containers begin anew in a new sandbox, and
-// so does every container with a new definition.
+// so does every container with a new definition. Of containers that all restart
+// only the one that began it has to wait.
 func (v *view) backOff(n *next, c *v1.Container, kind ContainerType, sandbox *Sandbox, m Memory) {
-	var finished time.Time
-	var exit *v1.ContainerStateTerminated
-	fresh := m.Rerun
-	if ended := newestEnded(&v.in.Observed, c.Name); ended != nil {
+	if m.Run == RunReset {
+		n.reason += ": all containers restart"
+		if m.Trigger && m.Last != nil {
+			n.due, n.backoff = restartDelay(v.now, m, m.Last.FinishedAt.Time)
+			n.waits = m.Backoff
+		}
+		return
+	}
+	exit, finished, fresh := m.Last, time.Time{}, m.Rerun
+	ended := newestEnded(&v.in.Observed, c.Name)
+	switch {
+	case ended != nil && (m.Run != RunEnded || ended.Attempt >= m.Attempt):
 		if kind == TypeInit && (sandbox == nil || ended.SandboxID != sandbox.ID) {
 			return
 		}
 		finished, exit = ended.FinishedAt, terminatedOf(ended)
 		fresh = fresh || !sameDefinition(c, ended.Hash)
-	} else if kind == TypeRegular && m.Last != nil {
-		finished, exit = m.Last.FinishedAt.Time, m.Last
-	} else {
+	case m.Last != nil && (kind == TypeRegular || v.ranIn(c.Name, sandbox)):
+		finished = m.Last.FinishedAt.Time
+	default:
 		return
 	}
 	if fresh {
@@ -293,31 +313,4 @@ func newestEnded(o *Observed, name string) *Container {
 // crashLoopMessage is the kubelet's message for a container in back-off.
 func crashLoopMessage(d time.Duration, name string, pod *v1.Pod) string {
 	return fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)", d, name, pod.Name, pod.Namespace, pod.UID)
-}
-
-// surplus removes ended runs that a newer one of the same container makes
-// useless, starts that came to nothing, and all sandboxes but the newest.
-// sandbox is the ready one; nil: nothing starts any more.
-func (v *view) surplus(sandbox *Sandbox) {
-	o := &v.in.Observed
-	for i := range o.Containers {
-		c := &o.Containers[i]
-		keep := c.alive()
-		switch c.State {
-		case StateExited:
-			keep = newestEnded(o, c.Name) == c
-		case StateCreated:
-			keep = v.busy(Action{Kind: ActStartContainer, Container: c.Name}) ||
-				(sandbox != nil && c.SandboxID == sandbox.ID && newestRun(o, c.Name, "") == c)
-		}
-		if !keep {
-			v.do(Action{Kind: ActRemove, Container: c.Name, ID: c.ID, Attempt: c.Attempt, Reason: reasonSurplus})
-		}
-	}
-	newest, _ := newestSandbox(o)
-	for i := range o.Sandboxes {
-		if b := &o.Sandboxes[i]; b != newest {
-			v.do(Action{Kind: ActRemove, ID: b.ID, Attempt: b.Attempt, Force: b.alive(), Reason: "only the newest sandbox is kept"})
-		}
-	}
 }

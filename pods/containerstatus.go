@@ -17,9 +17,8 @@ func (b *statusOf) container(c *v1.Container, kind ContainerType, prev *v1.Conta
 		cs.LastTerminationState, cs.RestartCount = prev.LastTerminationState, prev.RestartCount
 		cs.ImageID, cs.ContainerID = prev.ImageID, prev.ContainerID
 	}
-	if known && (m.Run != RunTried || m.Restarts > 0) {
-		// A restart that was only asked for has not happened yet.
-		cs.RestartCount = max(cs.RestartCount, int32(m.Restarts)-b2i(m.Run == RunTried))
+	if known {
+		cs.RestartCount = max(cs.RestartCount, b.restarts(m, run))
 	}
 	if run != nil {
 		cs.RestartCount = max(cs.RestartCount, int32(run.Restarts))
@@ -40,11 +39,31 @@ func (b *statusOf) container(c *v1.Container, kind ContainerType, prev *v1.Conta
 	return cs
 }
 
-func b2i(b bool) int32 {
-	if b {
-		return 1
+// restarts is the restart count that the record knows of. A restart that was
+// only asked for has not happened yet; to be reset is one, whatever comes of it.
+func (b *statusOf) restarts(m Memory, run *Container) int32 {
+	n := int32(m.Restarts)
+	switch {
+	case run == nil && b.isReset(m) && m.Run != RunTried:
+		return n + 1
+	case m.Run == RunTried && !b.isReset(m):
+		return n - 1
 	}
-	return 0
+	return n
+}
+
+// isReset reports whether the run before the next one is, or is about to be,
+// gone because all containers of the pod restart.
+func (b *statusOf) isReset(m Memory) bool {
+	switch m.Run {
+	case RunReset:
+		return true
+	case RunEnded:
+		return b.restarting
+	case RunTried:
+		return m.Last != nil && m.Last.Reason == ReasonRestartingAll
+	}
+	return false
 }
 
 // ready reports whether a running container counts as ready: nothing but
@@ -60,6 +79,9 @@ func (b *statusOf) state(cs *v1.ContainerStatus, c *v1.Container, kind Container
 		cs.State.Terminated = terminatedOf(run)
 	case run != nil:
 		cs.State.Waiting = b.notYet()
+	case b.isReset(m):
+		cs.State.Waiting = &v1.ContainerStateWaiting{Reason: ReasonRestartingAll, Message: messageRestartingAll}
+		cs.LastTerminationState.Terminated = resetEnd(m.Last)
 	case prev != nil && prev.State.Terminated != nil:
 		cs.State.Terminated = prev.State.Terminated
 	case m.Last != nil:
@@ -124,14 +146,16 @@ func (b *statusOf) waiting(cs *v1.ContainerStatus, c *v1.Container, kind Contain
 	w := b.startFailure(c)
 	switch {
 	case w != nil:
+	case end == nil && m.Run == RunReset && m.Trigger && m.Last != nil && backsOff(m, m.Last):
+		w = b.backoff(c, m)
 	case end == nil:
 		return
 	case end.Reason == ReasonContainerStatusUnknown:
 		w = b.notYet()
 	case m.Run == RunTried && prev != nil && prev.State.Waiting != nil:
 		w = prev.State.Waiting
-	case m.Run == RunEnded && m.Backoff > 0 && !m.Rerun && end.FinishedAt.Sub(m.BackoffAt) <= resetAfter:
-		w = &v1.ContainerStateWaiting{Reason: ReasonCrashLoopBackOff, Message: crashLoopMessage(m.Backoff, c.Name, b.rec.Pod)}
+	case m.Run == RunEnded && !m.Rerun && backsOff(m, end):
+		w = b.backoff(c, m)
 	default:
 		return
 	}
@@ -141,6 +165,15 @@ func (b *statusOf) waiting(cs *v1.ContainerStatus, c *v1.Container, kind Contain
 	cs.State = v1.ContainerState{Waiting: w}
 }
 
+// backsOff reports whether the run after this end has a back-off to wait for.
+func backsOff(m Memory, end *v1.ContainerStateTerminated) bool {
+	return m.Backoff > 0 && end.FinishedAt.Sub(m.BackoffAt) <= resetAfter
+}
+
+func (b *statusOf) backoff(c *v1.Container, m Memory) *v1.ContainerStateWaiting {
+	return &v1.ContainerStateWaiting{Reason: ReasonCrashLoopBackOff, Message: crashLoopMessage(m.Backoff, c.Name, b.rec.Pod)}
+}
+
 // runsAgain reports whether an ended container is to run again in a way that
 // the status may show: init containers and sidecars that succeeded stay as
 // they are.
@@ -148,7 +181,7 @@ func (b *statusOf) runsAgain(c *v1.Container, kind ContainerType, end *v1.Contai
 	if kind == TypeRegular {
 		return b.mayRestart(c, end)
 	}
-	return initFailed(end) && (restartable(c) || policyOf(b.rec.Pod, c) != v1.RestartPolicyNever)
+	return initFailed(end) && (restartable(c) || initAgain(b.rec.Pod, c, end))
 }
 
 // startFailure is the waiting state for a start step that failed; nil if none did.

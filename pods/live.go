@@ -10,6 +10,11 @@ import (
 const (
 	reasonSandboxChanged = "Pod sandbox changed, it will be killed and re-created."
 	reasonSurplus        = "only the newest ended run of a container is kept"
+	messageRestartingAll = "The container is removed because RestartAllContainers in place"
+	messageDeadline      = "Pod was active on the node longer than the specified deadline"
+
+	// ReasonDeadlineExceeded is the reason of a pod that was active for too long.
+	ReasonDeadlineExceeded = "DeadlineExceeded"
 )
 
 // live plans for the instance that is to run. blocked: something of another
@@ -25,6 +30,9 @@ func (p *planner) live(want *Want, in *Instance, blocked bool) {
 		return
 	}
 	v.rememberAll()
+	if v.overdue() {
+		return
+	}
 	switch {
 	case want.Unsupported != "" && !v.begun():
 		v.wait("%s: %s", ReasonUnsupportedByEngine, want.Unsupported)
@@ -37,6 +45,9 @@ func (p *planner) live(want *Want, in *Instance, blocked bool) {
 
 // run takes a pod that is to run one step further.
 func (v *view) run() {
+	if !v.restartAll() {
+		return
+	}
 	reason := sandboxChanged(v.rec.Pod, &v.in.Observed)
 	if reason == "" && !v.anyUnder(ActCreateSandbox) {
 		if o := v.outcome(false); o != nil {
@@ -175,6 +186,37 @@ func (v *view) finished() {
 	v.surplus(nil)
 }
 
+// overdue ends a pod that was active for longer than it may be: since its start
+// time as the status shows it, for activeDeadlineSeconds. What had finished by
+// itself before that keeps its outcome. It reports whether the pod has ended.
+func (v *view) overdue() bool {
+	limit := v.rec.Pod.Spec.ActiveDeadlineSeconds
+	if limit == nil || v.rec.StartTime.IsZero() {
+		return false
+	}
+	deadline := stamp(v.rec.StartTime).Add(seconds(*limit))
+	if v.now.Before(deadline) {
+		v.wakeAt(deadline)
+		return false
+	}
+	o := v.outcome(false)
+	if o == nil || v.lastEnd().After(deadline) {
+		o = &Outcome{Phase: v1.PodFailed, Reason: ReasonDeadlineExceeded, Message: messageDeadline, At: v.now}
+	}
+	v.finish(o)
+	return true
+}
+
+// lastEnd is when the last regular container ended.
+func (v *view) lastEnd() (t time.Time) {
+	for i := range v.rec.Pod.Spec.Containers {
+		if m, _ := v.memory(v.rec.Pod.Spec.Containers[i].Name); m.Last != nil {
+			t = later(t, m.Last.FinishedAt.Time)
+		}
+	}
+	return t
+}
+
 // outcome decides whether the pod has finished for good. lost: its sandbox is
 // gone and nothing runs; a pod that never restarts is then over once one of
 // its containers had started, as the others would start in another pod life.
@@ -183,21 +225,24 @@ func (v *view) outcome(lost bool) *Outcome {
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
 		m, _ := v.memory(c.Name)
-		if !restartable(c) && m.Run == RunEnded && m.Last != nil && initFailed(m.Last) && policyOf(pod, c) == v1.RestartPolicyNever {
+		if !restartable(c) && m.Run == RunEnded && m.Last != nil && initFailed(m.Last) && !initAgain(pod, c, m.Last) {
 			return &Outcome{Phase: v1.PodFailed, At: v.now}
 		}
 	}
-	phase, open, ran := v1.PodSucceeded, false, false
+	phase, open, ran, restarts := v1.PodSucceeded, false, false, false
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		if anyAlive(&v.in.Observed, c.Name) || v.busy(Action{Kind: ActStartContainer, Container: c.Name}) {
 			return nil
 		}
 		m, known := v.memory(c.Name)
-		ran = ran || (known && (m.Run != RunTried || m.Attempt > 0))
+		ran = ran || (known && m.Run != RunReset && (m.Run != RunTried || m.Attempt > 0))
 		switch {
 		case !v.done(c):
 			open = true
+			// Its own policy, a rule or an edit has it run again, whatever the
+			// policy of the pod is.
+			restarts = restarts || (m.Last != nil && (m.Rerun || again(pod, c, m.Last)))
 		case m.Last.ExitCode != 0:
 			phase = v1.PodFailed
 		}
@@ -205,7 +250,7 @@ func (v *view) outcome(lost bool) *Outcome {
 	if !open {
 		return &Outcome{Phase: phase, At: v.now}
 	}
-	if lost && ran && pod.Spec.RestartPolicy == v1.RestartPolicyNever {
+	if lost && ran && !restarts && pod.Spec.RestartPolicy == v1.RestartPolicyNever {
 		return &Outcome{Phase: v1.PodFailed, At: v.now,
 			Message: "the sandbox of the pod was lost and restartPolicy Never forbids to start it again"}
 	}
@@ -215,7 +260,7 @@ func (v *view) outcome(lost bool) *Outcome {
 // done reports whether a regular container has ended and does not run again.
 func (v *view) done(c *v1.Container) bool {
 	m, _ := v.memory(c.Name)
-	return m.Run == RunEnded && m.Last != nil && !m.Rerun && !again(policyOf(v.rec.Pod, c), m.Last.ExitCode)
+	return m.Run == RunEnded && m.Last != nil && !m.Rerun && !again(v.rec.Pod, c, m.Last)
 }
 
 // rememberAll notes what is seen of the containers for the first time, so that
@@ -245,22 +290,26 @@ func (v *view) remember(c *v1.Container, kind ContainerType) {
 		if same && m.Run == RunStarted && m.Restarts >= run.Restarts {
 			return
 		}
-		m.Run, m.Done, m.Rerun = RunStarted, false, false
+		m.Run, m.Done, m.Rerun, m.Trigger = RunStarted, false, false, false
 	case StateExited:
-		if same && m.Run == RunEnded {
+		if same && (m.Run == RunEnded || m.Run == RunReset) {
 			return
 		}
-		m.Run, m.Last = RunEnded, terminatedOf(run)
+		m.Run, m.Last, m.Trigger = RunEnded, terminatedOf(run), false
+		m.Rerun = (kind == TypeRegular || restartable(c)) && !sameDefinition(c, run.Hash)
 		if kind == TypeRegular {
-			m.Rerun = !sameDefinition(c, run.Hash)
-			m.Done = !m.Rerun && run.ExitCode == 0 && !again(policyOf(v.rec.Pod, c), 0)
+			m.Done = !m.Rerun && run.ExitCode == 0 && !again(v.rec.Pod, c, m.Last)
 		} else {
 			m.Done = !restartable(c) && !initFailed(m.Last)
 		}
 	default:
 		return
 	}
-	m.Attempt, m.Restarts = run.Attempt, max(m.Restarts, run.Restarts)
+	if !known && run.Restarts > 0 {
+		// The record was lost; how often it ran is on the label of the run.
+		m.Backoff, m.BackoffAt = seriesDelay(run.Restarts), run.CreatedAt
+	}
+	m.Attempt, m.Restarts, m.Sandbox = run.Attempt, max(m.Restarts, run.Restarts), run.SandboxID
 	v.note(c.Name, m, noteReason(m))
 }
 

@@ -153,9 +153,9 @@ func (m *model) exit(r *modelRun, code int, natural bool) {
 	}
 	if natural {
 		if m.ended[r.uid] == nil {
-			m.ended[r.uid] = map[string]int{}
+			m.ended[r.uid] = map[string]*int{}
 		}
-		m.ended[r.uid][r.Name]++
+		m.ended[r.uid][r.Name] = &code
 	}
 }
 

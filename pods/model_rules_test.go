@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 // check reports an action that breaks a rule at the moment it is begun.
@@ -60,6 +61,11 @@ func (m *model) checkStart(in *Instance, a Action) {
 		return
 	}
 	pod := in.Record.Pod
+	for _, r := range m.runs {
+		if r.uid == a.UID && m.restartsAll(pod, r) {
+			m.fault("start of %s although %s ended with %d and has all restart", a.Container, r.Name, r.ExitCode)
+		}
+	}
 	_, kind := ContainerByName(pod, a.Container)
 	started := m.regularStarted(in, box.ID)
 	for i := range pod.Spec.InitContainers {
@@ -88,12 +94,103 @@ func (m *model) regularStarted(in *Instance, box string) bool {
 	return false
 }
 
-// checkOnce: what has ended by itself does not run again against its policy.
+// checkOnce: what has ended by itself does not run again against its rules and
+// policies.
 func (m *model) checkOnce(in *Instance, a Action) {
-	mem := in.Record.Containers[a.Container]
-	if in.Record.Pod.Spec.RestartPolicy == v1.RestartPolicyNever && m.ended[a.UID][a.Container] > 0 && mem.Run == RunEnded && !mem.Rerun {
-		m.fault("%s runs again although it ended and the policy is Never", a.Container)
+	mem, code := in.Record.Containers[a.Container], m.ended[a.UID][a.Container]
+	c, _ := ContainerByName(in.Record.Pod, a.Container)
+	if code == nil || mem.Rerun || mem.Run != RunEnded || mem.Last.Reason == ReasonContainerStatusUnknown {
+		return
 	}
+	if !podutil.ContainerShouldRestart(*c, in.Record.Pod.Spec, int32(*code)) && mem.Last.ExitCode == int32(*code) {
+		m.fault("%s runs again although it ended with %d and its policy forbids it", a.Container, *code)
+	}
+}
+
+// restartsAll reports whether a run has ended in a way that has all containers
+// restart.
+func (m *model) restartsAll(pod *v1.Pod, r *modelRun) bool {
+	c, _ := ContainerByName(pod, r.Name)
+	if c == nil || r.State != StateExited || !sameDefinition(c, r.Hash) {
+		return false
+	}
+	for _, other := range m.runs {
+		if other.uid == r.uid && other.Name == r.Name && other.Attempt > r.Attempt {
+			return false
+		}
+	}
+	rule, ok := podutil.FindMatchingContainerRestartRule(*c, int32(r.ExitCode))
+	return ok && rule.Action == v1.ContainerRestartRuleActionRestartAllContainers
+}
+
+// checkReset: containers start over only when a rule says so, and when nothing
+// of them is left; init containers have to run again then.
+func (m *model) checkReset(in *Instance, a Action) {
+	if a.Memory.Run != RunReset || in.Record.Containers[a.Container].Run == RunReset {
+		return
+	}
+	m.say("%s %s starts over", a.UID, a.Container)
+	for _, r := range m.runs {
+		if r.uid == a.UID {
+			m.fault("%s starts over while %s #%d is still there", a.Container, r.Name, r.Attempt)
+		}
+	}
+	if a.Memory.Trigger {
+		c, _ := ContainerByName(in.Record.Pod, a.Container)
+		last := in.Record.Containers[a.Container].Last
+		rule, ok := podutil.FindMatchingContainerRestartRule(*c, last.ExitCode)
+		if !ok || rule.Action != v1.ContainerRestartRuleActionRestartAllContainers {
+			m.fault("%s ended with %d and had all containers restart", a.Container, last.ExitCode)
+		}
+	}
+	for _, box := range m.boxes {
+		delete(m.passed, box.ID+"/"+a.Container)
+	}
+}
+
+// checkOutcome: a deadline ends a pod when it is over and not before; nothing
+// else ends it while a regular container is to run again.
+func (m *model) checkOutcome(in *Instance, o *Outcome) {
+	if o.Reason == ReasonDeadlineExceeded {
+		if m.now.Before(m.overdue(in)) {
+			m.fault("%s ends for its deadline %s too early", in.Record.UID, m.overdue(in).Sub(m.now))
+		}
+		return
+	}
+	pod := in.Record.Pod
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		mem := in.Record.Containers[c.Name]
+		if !restartable(c) && mem.Run == RunEnded && initFailed(mem.Last) && !restartsAfter(pod, c, mem.Last) {
+			return
+		}
+	}
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		mem := in.Record.Containers[c.Name]
+		if mem.Run == RunStarted || (mem.Run == RunEnded && (mem.Rerun || restartsAfter(pod, c, mem.Last))) {
+			m.fault("%s finishes although %s is to run again", in.Record.UID, c.Name)
+		}
+	}
+}
+
+// restartsAfter is what Kubernetes says of an end; one that nobody saw has no
+// exit code for the rules.
+func restartsAfter(pod *v1.Pod, c *v1.Container, end *v1.ContainerStateTerminated) bool {
+	own := *c
+	if end.Reason == ReasonContainerStatusUnknown {
+		own.RestartPolicyRules = nil
+	}
+	return podutil.ContainerShouldRestart(own, pod.Spec, end.ExitCode)
+}
+
+// overdue is when the deadline of an instance is over; zero if it has none.
+func (m *model) overdue(in *Instance) time.Time {
+	limit := in.Record.Pod.Spec.ActiveDeadlineSeconds
+	if limit == nil {
+		return time.Time{}
+	}
+	return in.Record.StartTime.Truncate(time.Second).Add(time.Duration(*limit) * time.Second)
 }
 
 func (m *model) checkSignal(in *Instance, a Action) {
@@ -149,6 +246,9 @@ func (m *model) wanted() string {
 	if in.Record.Pod.Generation != m.want.Pod.Generation {
 		return "the newest generation is not in force"
 	}
+	if due := m.overdue(in); !due.IsZero() && in.Record.Outcome == nil && !m.now.Before(due) {
+		return "its deadline was over at " + due.String()
+	}
 	if in.Record.Outcome != nil {
 		for _, r := range m.runs {
 			if r.State == StateRunning {
@@ -194,7 +294,7 @@ func (m *model) containersWanted(in *Instance) string {
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		mem := in.Record.Containers[c.Name]
-		done := mem.Run == RunEnded && mem.Last != nil && !again(pod.Spec.RestartPolicy, mem.Last.ExitCode)
+		done := mem.Run == RunEnded && mem.Last != nil && !mem.Rerun && !restartsAfter(pod, c, mem.Last)
 		look(c, !done)
 	}
 	return strings.Join(bad, ", ")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sort"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -28,12 +29,12 @@ type model struct {
 	behave  func(name string) behaviour
 	latency func(kind ActionKind) time.Duration
 
-	deadline map[types.UID]time.Time      // of recorded deletions
-	attempts map[string]map[int]bool      // uid/name -> attempts that exist or existed as a run
-	passed   map[string]bool              // sandbox/name of init containers that let the next ones start
-	ended    map[types.UID]map[string]int // natural ends of runs that policy Never must not repeat
-	stopAt   map[types.UID]time.Time      // deletion time, for the bound on the whole end
-	lastStop map[types.UID]time.Time      // when the last container was gone
+	deadline map[types.UID]time.Time       // of recorded deletions
+	attempts map[string]map[int]bool       // uid/name -> attempts that exist or existed as a run
+	passed   map[string]bool               // sandbox/name of init containers that let the next ones start
+	ended    map[types.UID]map[string]*int // exit codes of the newest natural ends of runs
+	stopAt   map[types.UID]time.Time       // deletion time, for the bound on the whole end
+	lastStop map[types.UID]time.Time       // when the last container was gone
 	wake     time.Time
 	waiting  string
 	trace    []string
@@ -88,7 +89,7 @@ func newModel() *model {
 		attempts: map[string]map[int]bool{},
 		passed:   map[string]bool{},
 		first:    map[string]time.Time{},
-		ended:    map[types.UID]map[string]int{},
+		ended:    map[types.UID]map[string]*int{},
 		stopAt:   map[types.UID]time.Time{},
 		lastStop: map[types.UID]time.Time{},
 		behave:   func(string) behaviour { return behaviour{} },
@@ -172,6 +173,7 @@ func (m *model) settle() {
 			return
 		}
 		m.observe()
+		m.claim()
 		d := Plan(m.now, m.want, m.have())
 		m.wake, m.waiting = d.Wake, d.Waiting
 		if !d.Wake.IsZero() && !d.Wake.After(m.now) && len(d.Actions) == 0 {
@@ -235,8 +237,10 @@ func (m *model) carryOut(a Action) {
 		if in.Record.Outcome != nil {
 			m.fault("%s finishes twice", a.UID)
 		}
+		m.checkOutcome(in, a.Outcome)
 		in.Record.Outcome = a.Outcome
 	case ActRemember:
+		m.checkReset(in, a)
 		if a.Memory.Restarts < in.Record.Containers[a.Container].Restarts {
 			m.fault("restart count of %s went back", a.Container)
 		}
@@ -368,6 +372,44 @@ func (m *model) happen() {
 	for _, r := range m.runs {
 		if r.State == StateRunning && !r.dies.IsZero() && !r.dies.After(m.now) {
 			m.exit(r, r.exit, true)
+		}
+	}
+}
+
+// claim gives the wanted pod its record back when it was lost.
+func (m *model) claim() {
+	if m.want == nil || m.want.Hold || m.want.Pod == nil {
+		return
+	}
+	if in := m.insts[m.want.Pod.UID]; in != nil && in.Stray && len(in.Signalled) == 0 {
+		in.Stray, in.Record = false, RecoverRecord(m.now, KeyOf(m.want.Pod), m.want, in.Observed)
+		m.save()
+	}
+}
+
+// loseRecord loses the record of the wanted pod, and with it what only the
+// record knew: runs may then be numbered and repeated anew.
+func (m *model) loseRecord() {
+	if m.want == nil || m.want.Pod == nil || m.want.Hold {
+		return
+	}
+	uid := m.want.Pod.UID
+	in := m.insts[uid]
+	if in == nil || in.Record.Deletion != nil || in.Record.Outcome != nil || len(in.Ops) > 0 || len(in.Signalled) > 0 {
+		return
+	}
+	m.say("the record of %s is lost", uid)
+	delete(m.insts, uid)
+	delete(m.disk, uid)
+	delete(m.ended, uid)
+	for key := range m.attempts {
+		if strings.HasPrefix(key, string(uid)+"/") {
+			delete(m.attempts, key)
+		}
+	}
+	for _, r := range m.runs {
+		if r.uid == uid && r.State != StateCreated {
+			m.used(uid, Action{Container: r.Name, Attempt: r.Attempt})
 		}
 	}
 }

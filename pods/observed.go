@@ -44,6 +44,9 @@ const (
 	ReasonContainerCannotRun = "ContainerCannotRun"
 	// ReasonContainerStatusUnknown: the run vanished and its end was not seen.
 	ReasonContainerStatusUnknown = "ContainerStatusUnknown"
+	// ReasonRestartingAll: the run was removed because a restart rule has all
+	// containers of the pod restart. It is a waiting reason too.
+	ReasonRestartingAll = "RestartingAllContainers"
 )
 
 // ContainerType says which list of the pod spec a container stands in.

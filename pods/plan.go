@@ -19,7 +19,7 @@ import (
 // one with another UID than the live instance, ends that instance; the wanted
 // one begins in the Plan after the last of its predecessors was forgotten.
 func Plan(now time.Time, want *Want, have Have) Decision {
-	p := &planner{now: now}
+	p := &planner{now: now, dead: have.Dead}
 	hold := want != nil && want.Hold
 	if want != nil && want.Pod == nil {
 		want = nil
@@ -60,6 +60,7 @@ func Plan(now time.Time, want *Want, have Have) Decision {
 // planner collects the answer to one question.
 type planner struct {
 	now     time.Time
+	dead    DeadPolicy
 	actions []Action
 	wake    time.Time
 	waiting string

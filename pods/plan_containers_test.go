@@ -478,11 +478,11 @@ func TestPlanMemory(t *testing.T) {
 		t.Fatalf("got %v", lines(d))
 	}
 	last := terminatedOf(s.run("web"))
-	want := Memory{Restarts: 4, Attempt: 4, Run: RunEnded, Last: last, Backoff: 20 * time.Second, BackoffAt: at(10)}
+	want := Memory{Restarts: 4, Attempt: 4, Run: RunEnded, Sandbox: "box0", Last: last, Backoff: 20 * time.Second, BackoffAt: at(10)}
 	if diff := cmp.Diff(want, *d.Actions[0].Memory); diff != "" {
 		t.Errorf("memory of the end (-want +got):\n%s", diff)
 	}
-	want = Memory{Restarts: 5, Attempt: 5, Last: last, Backoff: 40 * time.Second, BackoffAt: at(119)}
+	want = Memory{Restarts: 5, Attempt: 5, Sandbox: "box0", Last: last, Backoff: 40 * time.Second, BackoffAt: at(119)}
 	if diff := cmp.Diff(want, *d.Actions[1].Memory); diff != "" {
 		t.Errorf("memory of the start (-want +got):\n%s", diff)
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 // genPod draws a pod with up to three init containers, some of them sidecars,
-// and up to three regular ones.
+// and up to three regular ones, some with a restart policy and rules of their
+// own.
 func genPod(t *rapid.T) *v1.Pod {
 	always := v1.ContainerRestartPolicyAlways
 	grace := rapid.SampledFrom([]int64{0, 1, 2, 10, 30}).Draw(t, "grace")
@@ -24,13 +25,44 @@ func genPod(t *rapid.T) *v1.Pod {
 		c := v1.Container{Name: fmt.Sprintf("init%d", i), Image: "img:1"}
 		if rapid.Bool().Draw(t, "sidecar") {
 			c.RestartPolicy = &always
+			genRules(t, &c)
+		} else {
+			genRestart(t, &c, v1.ContainerRestartPolicyNever, v1.ContainerRestartPolicyOnFailure)
 		}
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, c)
 	}
 	for i := range rapid.IntRange(1, 3).Draw(t, "containers") {
-		pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: fmt.Sprintf("main%d", i), Image: "img:1"})
+		c := v1.Container{Name: fmt.Sprintf("main%d", i), Image: "img:1"}
+		genRestart(t, &c, v1.ContainerRestartPolicyNever, v1.ContainerRestartPolicyOnFailure, always)
+		pod.Spec.Containers = append(pod.Spec.Containers, c)
+	}
+	if rapid.IntRange(0, 5).Draw(t, "deadline") == 0 {
+		pod.Spec.ActiveDeadlineSeconds = ptr(rapid.SampledFrom([]int64{1, 45, 600}).Draw(t, "seconds"))
 	}
 	return pod
+}
+
+// genRestart gives some containers a policy of their own, and rules.
+func genRestart(t *rapid.T, c *v1.Container, policies ...v1.ContainerRestartPolicy) {
+	if rapid.IntRange(0, 2).Draw(t, "own policy") > 0 {
+		return
+	}
+	c.RestartPolicy = ptr(rapid.SampledFrom(policies).Draw(t, "policy"))
+	genRules(t, c)
+}
+
+// genRules draws rules that no success fits: a pod that succeeds comes to rest.
+func genRules(t *rapid.T, c *v1.Container) {
+	for range rapid.IntRange(0, 2).Draw(t, "rules") {
+		rule := v1.ContainerRestartRule{Action: rapid.SampledFrom([]v1.ContainerRestartRuleAction{
+			v1.ContainerRestartRuleActionRestart, v1.ContainerRestartRuleActionRestartAllContainers}).Draw(t, "action")}
+		rule.ExitCodes = rapid.SampledFrom([]*v1.ContainerRestartRuleOnExitCodes{
+			{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{7}},
+			{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{1, 137}},
+			{Operator: v1.ContainerRestartRuleOnExitCodesOpNotIn, Values: []int32{0, 1}},
+		}).Draw(t, "exit codes")
+		c.RestartPolicyRules = append(c.RestartPolicyRules, rule)
+	}
 }
 
 func sidecarsOf(pod *v1.Pod) (n int) {
@@ -73,7 +105,7 @@ func genBehaviour(t *rapid.T, init bool) behaviour {
 }
 
 func (d *driver) event(t *rapid.T) {
-	switch rapid.IntRange(0, 13).Draw(t, "event") {
+	switch rapid.IntRange(0, 15).Draw(t, "event") {
 	case 0:
 		d.want = nil
 		d.say("the manifest is removed")
@@ -90,7 +122,7 @@ func (d *driver) event(t *rapid.T) {
 		d.reboot()
 	case 6, 7: // something ends a container
 		if r := d.pick(t, StateRunning); r != nil {
-			d.exit(r, rapid.SampledFrom([]int{0, 1, 137}).Draw(t, "code"), true)
+			d.exit(r, rapid.SampledFrom([]int{0, 1, 7, 137}).Draw(t, "code"), true)
 		}
 	case 8: // somebody removes a container by hand
 		if r := d.pick(t, StateExited); r != nil {
@@ -125,6 +157,16 @@ func (d *driver) event(t *rapid.T) {
 				break
 			}
 		}
+	case 13: // the record of a pod that goes on is lost
+		d.loseRecord()
+	case 14: // all that has ended is collected, and islet forgets what it saw
+		for _, r := range append([]*modelRun(nil), d.runs...) {
+			if r.State == StateExited {
+				d.say("%s #%d is collected", r.Name, r.Attempt)
+				d.drop(r.ID)
+			}
+		}
+		d.isletDies()
 	default:
 		for _, list := range [][]v1.Container{d.base.Spec.InitContainers, d.base.Spec.Containers} {
 			for i := range list {

@@ -63,12 +63,18 @@ type Memory struct {
 	Attempt  int `json:"attempt"`  // attempt of the newest run
 	// Run is how far the newest run is known to have come.
 	Run RunState `json:"run,omitempty"`
+	// Sandbox is the engine id of the sandbox of that run: what an init
+	// container has done counts in that sandbox only.
+	Sandbox string `json:"sandbox,omitempty"`
 	// Done is set when the container has succeeded and must not run again
-	// (plain init container, or policy OnFailure/Never).
+	// (plain init container in its sandbox, or policy OnFailure/Never).
 	Done bool `json:"done,omitempty"`
 	// Rerun is set when the definition of the container changed during the run
 	// that has ended: the next one follows whatever the restart policy says.
 	Rerun bool `json:"rerun,omitempty"`
+	// Trigger is set with RunReset on a container whose end had all containers
+	// of the pod restart: its back-off goes on, the others have none to wait for.
+	Trigger bool `json:"trigger,omitempty"`
 	// Last is how the newest finished run ended.
 	Last *v1.ContainerStateTerminated `json:"last,omitempty"`
 	// Backoff is the delay that the next restart waits, counted from the end
@@ -88,4 +94,7 @@ const (
 	RunStarted RunState = "started"
 	// RunEnded: the end of the run was seen, or it vanished.
 	RunEnded RunState = "ended"
+	// RunReset: the run was removed because all containers of the pod restart.
+	// The next one follows whatever the restart policy says.
+	RunReset RunState = "reset"
 )

@@ -1,6 +1,8 @@
 package pods
 
 import (
+	"time"
+
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -57,12 +59,21 @@ type Resources struct {
 type Image struct {
 	Ref string // as written in the spec
 	ID  string // engine's id; what a container is created from
+
+	Size    int64         // bytes on the engine's disk; 0: not known
+	Pulled  bool          // it was pulled for this request, not found
+	Took    time.Duration // of the pull
+	Waited  time.Duration // from the request to the end, waiting for other pulls included
+	Warning string        // what people should know of it; "" for nothing
 }
 
 // ImageRequest asks the engine to have an image at hand.
 type ImageRequest struct {
 	Ref    string
 	Policy v1.PullPolicy
+	// Pulling, if set, is called once when the image turns out to have to be
+	// pulled, before anything is waited for. It must not block.
+	Pulling func()
 }
 
 // EngineError is a failure with the waiting reason the kubelet would show for
@@ -85,6 +96,7 @@ const (
 	ReasonErrImageNeverPull      = "ErrImageNeverPull"
 	ReasonInvalidImageName       = "InvalidImageName"
 	ReasonImageInspectError      = "ImageInspectError"
+	ReasonRegistryUnavailable    = "RegistryUnavailable"
 	ReasonCreateContainerConfig  = "CreateContainerConfigError"
 	ReasonCreateContainer        = "CreateContainerError"
 	ReasonRunContainer           = "RunContainerError"

@@ -30,6 +30,27 @@ func NewRecord(now time.Time, key Key, want *Want) Record {
 	}
 }
 
+// RecoverRecord returns the record of an instance that the engine holds
+// something of and whose own record was lost. It began when the oldest thing
+// that is left of it was made; what its containers did is on their labels.
+func RecoverRecord(now time.Time, key Key, want *Want, seen Observed) Record {
+	r := NewRecord(now, key, want)
+	older := func(made time.Time) {
+		if !made.IsZero() && made.Before(r.StartTime) {
+			r.StartTime = made
+		}
+	}
+	for i := range seen.Sandboxes {
+		older(seen.Sandboxes[i].CreatedAt)
+	}
+	for i := range seen.Containers {
+		c := &seen.Containers[i]
+		older(c.CreatedAt)
+		r.Initialized = r.Initialized || (c.Type == TypeRegular && c.State != StateCreated)
+	}
+	return r
+}
+
 // ContainerByName returns a container of a pod and the list it stands in, or
 // nil and "".
 func ContainerByName(pod *v1.Pod, name string) (*v1.Container, ContainerType) {
@@ -69,38 +90,6 @@ func sidecarIndex(pod *v1.Pod, name string) int {
 		}
 	}
 	return -1
-}
-
-// restartable reports whether an init container is a sidecar.
-func restartable(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
-}
-
-// policyOf is the restart policy of a regular or plain init container: its
-// own, or else the pod's.
-func policyOf(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
-	if c.RestartPolicy != nil {
-		return v1.RestartPolicy(*c.RestartPolicy)
-	}
-	return pod.Spec.RestartPolicy
-}
-
-// again reports whether a regular container runs again after a run that ended
-// with the exit code.
-func again(policy v1.RestartPolicy, exit int32) bool {
-	switch policy {
-	case v1.RestartPolicyNever:
-		return false
-	case v1.RestartPolicyOnFailure:
-		return exit != 0
-	}
-	return true
-}
-
-// initFailed reports whether a plain init container has failed: the memory
-// killer counts as failure even with exit code 0, as a child may have been hit.
-func initFailed(t *v1.ContainerStateTerminated) bool {
-	return t.ExitCode != 0 || t.Reason == ReasonOOMKilled
 }
 
 // ContainerHash identifies the definition of a container for the question

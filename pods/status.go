@@ -89,6 +89,8 @@ type statusOf struct {
 	ran      bool     // a regular container has run
 	runs     bool     // any container may still execute
 	stopping bool     // being deleted or finished: nothing runs again
+	// restarting: all containers are to restart and are not all removed yet.
+	restarting bool
 }
 
 func newStatus(now time.Time, node Node, in *Instance) *statusOf {
@@ -113,7 +115,13 @@ func newStatus(now time.Time, node Node, in *Instance) *statusOf {
 		b.ran = b.ran || (m.Run != RunTried && !IsInit(b.rec.Pod, name))
 	}
 	b.ran = b.ran || b.rec.Initialized
+	b.restarting = !b.stopping && trigger(b.rec.Pod, b.memory) != nil
 	return b
+}
+
+func (b *statusOf) memory(name string) (Memory, bool) {
+	m, ok := b.rec.Containers[name]
+	return m, ok
 }
 
 // startTime is when the instance began; nil when it has not.
@@ -216,10 +224,12 @@ func (b *statusOf) phaseOf(st *v1.PodStatus) v1.PodPhase {
 		}
 		end := endOf(cs)
 		switch {
-		case end != nil && initFailed(end) && policyOf(pod, c) == v1.RestartPolicyNever:
+		case end != nil && initFailed(end) && !initAgain(pod, c, end):
 			return v1.PodFailed
+		case cs.State.Running != nil:
+			pending = true
 		case b.ran:
-		case cs.State.Terminated == nil && cs.LastTerminationState.Terminated == nil, cs.State.Running != nil,
+		case cs.State.Terminated == nil && cs.LastTerminationState.Terminated == nil,
 			end != nil && initFailed(end):
 			pending = true
 		}
@@ -261,7 +271,7 @@ func (b *statusOf) mayRestart(c *v1.Container, end *v1.ContainerStateTerminated)
 	if b.rec.Containers[c.Name].Rerun {
 		return true
 	}
-	return again(policyOf(b.rec.Pod, c), end.ExitCode)
+	return again(b.rec.Pod, c, end)
 }
 
 // endOf is the end of the run that the status shows last; nil while it runs

@@ -21,7 +21,8 @@ func genHave(t *rapid.T) Have {
 		}
 		return at(float64(rapid.IntRange(-2000, 2000).Draw(t, "at")))
 	})
-	var have Have
+	have := Have{Dead: DeadPolicy{PerContainer: rapid.IntRange(-1, 3).Draw(t, "per container"),
+		MinAge: time.Duration(rapid.IntRange(-1, 60).Draw(t, "min age")) * time.Second}}
 	for range rapid.IntRange(0, 3).Draw(t, "instances") {
 		in := Instance{Stray: rapid.IntRange(0, 4).Draw(t, "stray") == 0}
 		in.Record.UID = types.UID(rapid.SampledFrom([]string{"", "u1", "u2"}).Draw(t, "uid"))
@@ -41,11 +42,13 @@ func genHave(t *rapid.T) Have {
 			in.Record.Containers = map[string]Memory{}
 			for range rapid.IntRange(0, 4).Draw(t, "memories") {
 				m := Memory{Restarts: rapid.IntRange(-1, 9).Draw(t, "n"), Attempt: rapid.IntRange(-1, 3).Draw(t, "n"),
-					Run:  rapid.SampledFrom([]RunState{RunTried, RunStarted, RunEnded, "odd"}).Draw(t, "run"),
+					Run:     rapid.SampledFrom([]RunState{RunTried, RunStarted, RunEnded, RunReset, "odd"}).Draw(t, "run"),
+					Sandbox: boxes.Draw(t, "ran in"), Trigger: rapid.Bool().Draw(t, "trigger"),
 					Done: rapid.Bool().Draw(t, "done"), Rerun: rapid.Bool().Draw(t, "rerun"),
 					Backoff: time.Duration(rapid.IntRange(-1, 400).Draw(t, "backoff")) * time.Second, BackoffAt: when.Draw(t, "at")}
 				if rapid.Bool().Draw(t, "last") {
-					m.Last = &v1.ContainerStateTerminated{ExitCode: int32(rapid.IntRange(0, 2).Draw(t, "code"))}
+					m.Last = &v1.ContainerStateTerminated{ExitCode: int32(rapid.IntRange(0, 2).Draw(t, "code")),
+						Reason: rapid.SampledFrom([]string{"", ReasonRestartingAll, ReasonContainerStatusUnknown}).Draw(t, "reason")}
 				}
 				in.Record.Containers[names.Draw(t, "name")] = m
 			}

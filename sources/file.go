@@ -181,6 +181,9 @@ func (f *File) Run(ctx context.Context, out chan<- Update) error {
 			if f.trouble == "" {
 				f.flushBeside() // what came meanwhile
 			}
+			if f.trouble != loop.trouble {
+				loop.poke(time.Now(), f.cfg.Quiet, f.cfg.MaxWait) // to tell of it
+			}
 		}
 	}
 }

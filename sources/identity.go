@@ -75,15 +75,16 @@ func (b *batch) drop(key Key) {
 func recordName(k Key) string { return k.Realm + "/" + k.Kind + "/" + k.Namespace + "/" + k.Name }
 
 // persist makes the batch durable. What could not be written stays in it.
+// Removals come first: they need no room on the disk.
 func (p *PodConfig) persist() error {
-	if err := p.records.PutAll(p.batch.puts); err != nil {
-		return fmt.Errorf("write identities: %w", err)
-	}
-	clear(p.batch.puts)
 	if err := p.records.DeleteAll(slices.Collect(maps.Keys(p.batch.gone))); err != nil {
 		return fmt.Errorf("delete identities: %w", err)
 	}
 	clear(p.batch.gone)
+	if err := p.records.PutAll(p.batch.puts); err != nil {
+		return fmt.Errorf("write identities: %w", err)
+	}
+	clear(p.batch.puts)
 	return nil
 }
 
@@ -98,6 +99,8 @@ func (p *PodConfig) load() error {
 			return fmt.Errorf("identity of %q is incomplete", name)
 		}
 		p.identities[id.Key] = id
+		stored := *id
+		p.loaded = append(p.loaded, &stored)
 		return nil
 	})
 	if err != nil {
@@ -170,7 +173,7 @@ func (p *PodConfig) follow(id *identity, c *claim) (changed bool) {
 	old := p.stored(id)
 	change, why := manifests.Replace, "the text accepted before cannot be read back"
 	if old != nil {
-		change, why = p.compare(old, c.doc.Doc.Object)
+		change, why = p.compare(id.UID, old, c.doc.Doc.Object)
 	}
 	shown := id.shown
 	id.take(c)
@@ -193,17 +196,26 @@ func (id *identity) sits(c *claim) bool {
 }
 
 // compare extends manifests.Compare to the kinds that pods name: they have no
-// instances, so what differs is a new generation.
-func (p *PodConfig) compare(old, now runtime.Object) (manifests.Change, string) {
+// instances, so what differs is a new generation. And to pods that have
+// finished: nothing of theirs can take a new image, so that is a new instance.
+func (p *PodConfig) compare(uid types.UID, old, now runtime.Object) (manifests.Change, string) {
 	before, ok1 := old.(*v1.Pod)
 	after, ok2 := now.(*v1.Pod)
 	if ok1 && ok2 {
-		return p.cfg.Compare(before, after)
+		change, why := p.cfg.Compare(before, after)
+		if change == manifests.InPlace && p.cfg.Finished != nil && !sameContainers(&before.Spec, &after.Spec) && p.cfg.Finished(uid) {
+			return manifests.Replace, why + ", and the pod has finished"
+		}
+		return change, why
 	}
 	if equality.Semantic.DeepEqual(old, now) {
 		return manifests.Same, ""
 	}
 	return manifests.InPlace, "content differs"
+}
+
+func sameContainers(a, b *v1.PodSpec) bool {
+	return equality.Semantic.DeepEqual(a.Containers, b.Containers) && equality.Semantic.DeepEqual(a.InitContainers, b.InitContainers)
 }
 
 // Annotations that the kubelet puts on pods of its sources.

@@ -61,6 +61,10 @@ type PodConfigConfig struct {
 	// Running finds a pod by namespace/name that runs without a stored identity;
 	// nil when the store is not lost.
 	Running func(Key) (Running, bool)
+	// Finished reports whether the instance has finished for good: an edit of
+	// its containers, which a running one would take in place, is then a new
+	// instance. nil: none has.
+	Finished func(types.UID) bool
 	// The functions of package manifests, unless a test sets others.
 	Decode          func([]byte, manifests.Options) []manifests.Document
 	Compare         func(old, new *v1.Pod) (manifests.Change, string)
@@ -83,11 +87,12 @@ type PodConfig struct {
 	// Everything below belongs to Run.
 	sets       map[string]*Update
 	identities map[Key]*identity
+	loaded     []*identity // as they were stored, until the first write
 	verdicts   map[entryID]*verdict
 	round      uint64 // number of the merge
 	published  *Snapshot
 	batch      batch
-	stuck      string // why the store could not be written
+	stuck      *Entry // why the store could not be written
 }
 
 type renewal struct {
@@ -238,15 +243,16 @@ func (p *PodConfig) complete() bool { return len(p.sets) == len(p.cfg.Sources) }
 func (p *PodConfig) step(send **Snapshot) bool {
 	snap, entries := p.merge()
 	if err := p.persist(); err != nil {
-		if text := err.Error(); text != p.stuck {
-			p.stuck = text
-			p.cfg.Log.Error().Err(err).Msg("cannot keep identities: no change takes effect until the store can be written")
+		p.stick(err)
+		p.setEntries(append([]Entry{*p.stuck}, entries...))
+		if s := p.durable(); s != nil {
+			p.published, *send = s, s
 		}
-		p.setEntries(entries)
 		return false
 	}
-	if p.stuck != "" {
-		p.stuck = ""
+	p.loaded = nil
+	if p.stuck != nil {
+		p.stuck = nil
 		p.cfg.Log.Info().Msg("the store can be written again")
 	}
 	p.setEntries(entries)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -417,6 +418,60 @@ func TestNoSourceAtAll(t *testing.T) {
 	bubble(t, nil, func(m *mux) {
 		if s := m.expect(); !s.Complete {
 			t.Error("not complete")
+		}
+	})
+}
+
+// A disk that takes nothing new: removals take effect, also in a run that began
+// on it; all else waits, and is told of.
+func TestRemovalsTakeEffectWhileNothingNewCanBeStored(t *testing.T) {
+	bubble(t, onlyFile, func(m *mux) {
+		m.send("file", 1, "/a", "pod a 1", "/b", "pod b 1", "/c", "pod c 1")
+		m.expect("a uid-1 1 1", "b uid-2 1 1", "c uid-3 1 1")
+		// A directory in its place keeps the identity of b from being replaced.
+		file := m.cfg.Store.Collection("identities").File("local/Pod/default/b")
+		kept, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		block := func() {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.MkdirAll(filepath.Join(file, "full"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		free := func() {
+			if err := os.RemoveAll(file); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, kept, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		block()
+		m.send("file", 2, "/a", "pod a 1", "/b", "pod b 2")
+		m.expect("a uid-1 1 1", "b uid-2 1 1") // c is gone, b as it was
+		m.quiet()
+		m.entries("#0  held StoreTrouble", "/a#1 a accepted", "/b#1 b accepted")
+
+		free()
+		m.stop()
+		m.start()
+		synctest.Wait() // what was stored is read
+		block()
+		m.send("file", 2, "/b", "pod b 2")
+		m.expect("b uid-2 1 1")
+		m.quiet()
+		free()
+		s := m.expect("b uid-5 1 2")
+		if !s.Clean {
+			t.Error("the store works again and the snapshot is not clean")
+		}
+		m.entries("/b#1 b accepted")
+		if n := m.log.count("cannot keep identities"); n != 2 {
+			t.Errorf("told %d times, want once in each run", n)
 		}
 	})
 }

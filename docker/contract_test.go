@@ -18,15 +18,19 @@ const absent = "registry.invalid/absent:1"
 // newEngine is an engine with an owner, a root and a network of the test's own.
 func newEngine(t *testing.T, host, owner string) *Engine {
 	t.Helper()
-	e, err := New(Config{
-		Host: host, Owner: owner, Root: t.TempDir(), NetworkName: "islet-" + owner[:13],
-		Log: zerolog.New(zerolog.NewTestWriter(t)),
-	})
+	e, err := New(newEngineConfig(t, host, owner))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
 	return e
+}
+
+func newEngineConfig(t *testing.T, host, owner string) Config {
+	return Config{
+		Host: host, Owner: owner, Root: t.TempDir(), NetworkName: "islet-" + owner[:13],
+		Log: zerolog.New(zerolog.NewTestWriter(t)),
+	}
 }
 
 func TestContract(t *testing.T) {

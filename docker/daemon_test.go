@@ -299,7 +299,7 @@ func TestStrangersAreNotTouched(t *testing.T) {
 
 func TestEnsureImage(t *testing.T) {
 	const pulled = `{"status":"Pulling from library/app"}` + "\n" + `{"status":"Downloading","progressDetail":{"current":1,"total":2},"id":"x"}` + "\n"
-	found := answer{200, map[string]any{"Id": "sha256:aa", "RepoTags": []string{"app:1"}, "RepoDigests": []string{"app@" + digestA}}}
+	found := answer{200, map[string]any{"Id": "sha256:aa", "Size": 7, "RepoTags": []string{"app:1"}, "RepoDigests": []string{"app@" + digestA}}}
 	other := answer{200, map[string]any{"Id": "sha256:app1", "RepoTags": []string{"other:1"}}}
 	missing := says(404, "No such image: app:1")
 	for _, row := range []struct {
@@ -316,8 +316,11 @@ func TestEnsureImage(t *testing.T) {
 		{"an id that begins like the name is not the image", v1.PullNever, []answer{other}, nil, pods.ReasonErrImageNeverPull, `container image "app:1" is not present with pull policy of Never`, 0},
 		{"always pulls what is present", v1.PullAlways, []answer{found}, []answer{{200, pulled}}, "", "", 1},
 		{"an error in the stream", v1.PullIfNotPresent, []answer{missing},
+			[]answer{{200, pulled + `{"errorDetail":{"message":"unexpected HTTP status: 500"},"error":"unexpected HTTP status: 500"}` + "\n"}},
+			pods.ReasonErrImagePull, `pull image "app:1": unexpected HTTP status: 500`, 1},
+		{"a registry that is away", v1.PullIfNotPresent, []answer{missing},
 			[]answer{{200, pulled + `{"errorDetail":{"message":"unexpected HTTP status: 503"},"error":"unexpected HTTP status: 503"}` + "\n"}},
-			pods.ReasonErrImagePull, `pull image "app:1": unexpected HTTP status: 503`, 1},
+			pods.ReasonRegistryUnavailable, `pull image "app:1": unexpected HTTP status: 503`, 1},
 		{"an error of an old engine in the stream", v1.PullIfNotPresent, []answer{missing}, []answer{{200, `{"error":"toomanyrequests"}`}},
 			pods.ReasonErrImagePull, `pull image "app:1": toomanyrequests`, 1},
 		{"refused", v1.PullIfNotPresent, []answer{missing}, []answer{says(404, "manifest for app:1 not found: manifest unknown")},
@@ -331,9 +334,17 @@ func TestEnsureImage(t *testing.T) {
 			e, s := scripted(t, map[string][]answer{
 				"GET /images/docker.io/library/app:1/json": row.look, "GET /images/app:1/json": row.look, "POST /images/create": row.pull,
 			})
-			image, err := e.EnsureImage(context.Background(), pods.ImageRequest{Ref: "app:1", Policy: row.policy})
+			told := 0
+			image, err := e.EnsureImage(context.Background(), pods.ImageRequest{Ref: "app:1", Policy: row.policy, Pulling: func() { told++ }})
+			if told != row.pulls {
+				t.Errorf("told %d times that it is pulled, want %d", told, row.pulls)
+			}
 			if row.reason == "" {
-				if want := (pods.Image{Ref: "app:1", ID: "sha256:aa"}); err != nil || image != want {
+				if pulled := row.pulls > 0; image.Pulled != pulled || (image.Took > 0) != pulled || image.Waited < image.Took {
+					t.Errorf("pulled %v in %v (%v), want %v", image.Pulled, image.Took, image.Waited, pulled)
+				}
+				image.Pulled, image.Took, image.Waited = false, 0, 0
+				if want := (pods.Image{Ref: "app:1", ID: "sha256:aa", Size: 7}); err != nil || image != want {
 					t.Errorf("got %+v, %v", image, err)
 				}
 				if form, _ := e.forms.get("sha256:aa", "app:1"); form != "docker-pullable://app@"+digestA {

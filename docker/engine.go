@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/islet-run/islet/docker/credentials"
 	"github.com/islet-run/islet/pods"
 )
 
@@ -18,6 +19,13 @@ const (
 	DefaultNetwork     = "islet"
 	DefaultLogMaxSize  = "10m"
 	DefaultLogMaxFiles = 5
+	// DefaultMaxPulls is 2: one big image, or one registry that hangs, does not
+	// hold up every other pod, as one pull at a time does, and an engine that
+	// downloads three layers at once anyway gains next to nothing from more.
+	DefaultMaxPulls = 2
+	// DefaultPullStall is generous: a registry that copies an image from
+	// another one first may send nothing for minutes.
+	DefaultPullStall = 5 * time.Minute
 )
 
 // Config says which engine to use, as whom.
@@ -37,6 +45,22 @@ type Config struct {
 	// Docker's json-file options. Zero: the defaults.
 	LogMaxSize  string
 	LogMaxFiles int
+	// MaxPulls is how many images are pulled at once. Zero: DefaultMaxPulls.
+	MaxPulls int
+	// PullQPS is how many pulls may begin per second in the long run, after
+	// PullBurst of them at once. Zero: as many as there are.
+	PullQPS   float64
+	PullBurst int
+	// PullStall is how long a download may bring nothing until it is given up.
+	// Zero: DefaultPullStall.
+	PullStall time.Duration
+	// CredentialFiles are config files of Docker with credentials, in search
+	// order; see package credentials.
+	CredentialFiles []string
+	// WatchPulls is told how pulls come along, at most ten times a second for
+	// each; nil: the log has a line now and then. It may be called from many
+	// goroutines and must not block.
+	WatchPulls func(PullProgress)
 	// BootID identifies this run of the machine and BootTime is when it began.
 	// Empty: read from /proc by the first Watch. They tell which containers
 	// were ended by a restart of the machine, which Docker 20.10 reports as
@@ -54,6 +78,9 @@ type Engine struct {
 	index *index
 	forms imageForms
 
+	puller *puller
+	logins credentials.Files
+
 	conn  atomic.Pointer[client.Client]
 	ready singleflight.Group // making the network and the images ready
 
@@ -61,7 +88,8 @@ type Engine struct {
 
 	mu       sync.Mutex // guards what follows; never held across a call
 	facts    pods.Facts
-	remapped bool   // the daemon maps user ids
+	remapped bool // the daemon maps user ids
+	platform platform
 	probed   string // the daemon facts were probed from
 	bootTime time.Time
 }
@@ -81,7 +109,15 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.LogMaxFiles <= 0 {
 		cfg.LogMaxFiles = DefaultLogMaxFiles
 	}
+	if cfg.MaxPulls <= 0 {
+		cfg.MaxPulls = DefaultMaxPulls
+	}
+	if cfg.PullStall <= 0 {
+		cfg.PullStall = DefaultPullStall
+	}
 	e := &Engine{cfg: cfg, log: cfg.Log, index: newIndex(), bootTime: cfg.BootTime}
+	e.puller = newPuller(cfg, e.fetchImage)
+	e.logins = credentials.Files{Paths: cfg.CredentialFiles}
 	e.facts.EngineName = "Docker Engine"
 	e.facts.BootID = cfg.BootID
 	conn, err := e.dial()
@@ -114,8 +150,12 @@ func (e *Engine) dial() (*client.Client, error) {
 
 func (e *Engine) api() *client.Client { return e.conn.Load() }
 
-// Close gives up idle connections. Calls may still be made afterwards.
-func (e *Engine) Close() error { return e.api().Close() }
+// Close calls off the pulls that are under way, waits until they have ended and
+// gives up idle connections. Calls may still be made afterwards.
+func (e *Engine) Close() error {
+	e.puller.close()
+	return e.api().Close()
+}
 
 // Facts returns what probing found; complete after the first EngineUp.
 func (e *Engine) Facts() pods.Facts {

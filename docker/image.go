@@ -2,10 +2,9 @@ package docker
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/distribution/reference"
@@ -15,13 +14,23 @@ import (
 	"github.com/islet-run/islet/pods"
 )
 
-// EnsureImage has the image at hand, pulling it anonymously when the policy
-// asks for it. It blocks for as long as the pull takes; there is no deadline
-// but ctx. An empty policy is IfNotPresent.
+// EnsureImage has the image at hand, pulling it when the policy asks for it. It
+// blocks for as long as the pull takes; there is no deadline but ctx. An empty
+// policy is IfNotPresent. Looking up what is there never waits for a pull.
+//
+// Several calls for one image share one pull, which goes on when the ctx of
+// some of them ends. req.Pulling is called, if it is set, once it is clear that
+// the registry is needed.
 //
 // Failures are *pods.EngineError with InvalidImageName, ImageInspectError,
-// ErrImageNeverPull or ErrImagePull, the last with the registry's words.
+// ErrImageNeverPull, or ErrImagePull or RegistryUnavailable with the registry's
+// words.
 func (e *Engine) EnsureImage(ctx context.Context, req pods.ImageRequest) (pods.Image, error) {
+	return e.ensureImage(ctx, req, false)
+}
+
+// ensureImage is EnsureImage; urgent pulls do not wait for others.
+func (e *Engine) ensureImage(ctx context.Context, req pods.ImageRequest, urgent bool) (pods.Image, error) {
 	named, err := parseImage(req.Ref)
 	if err != nil {
 		return pods.Image{}, &pods.EngineError{
@@ -44,18 +53,37 @@ func (e *Engine) EnsureImage(ctx context.Context, req pods.ImageRequest) (pods.I
 			}
 		}
 	}
-	if err := e.pull(ctx, named); err != nil {
-		return pods.Image{}, engineError(pods.ReasonErrImagePull, fmt.Sprintf("pull image %q", req.Ref), err)
+	if req.Pulling != nil {
+		req.Pulling()
 	}
-	found, ok, err := e.findImage(ctx, named, req.Ref)
+	return e.pullImage(ctx, named, req.Ref, urgent)
+}
+
+// pullImage pulls an image and looks it up.
+func (e *Engine) pullImage(ctx context.Context, named reference.Named, ref string, urgent bool) (pods.Image, error) {
+	since := time.Now()
+	logins, lookupErr := e.logins.For(ctx, named)
+	if lookupErr != nil {
+		e.log.Warn().Err(lookupErr).Str("image", ref).Msg("some credentials cannot be used")
+	}
+	pulled, err := e.puller.pull(ctx, pullRequest{named: named, ref: ref, credentials: logins, urgent: urgent})
+	if err != nil {
+		return pods.Image{}, pullError(ref, err, lookupErr)
+	}
+	found, ok, err := e.findImage(ctx, named, ref)
 	if err != nil {
 		return pods.Image{}, &pods.EngineError{Reason: pods.ReasonImageInspectError, Err: err}
 	}
 	if !ok {
 		return pods.Image{}, &pods.EngineError{
 			Reason: pods.ReasonErrImagePull,
-			Err:    fmt.Errorf("pull image %q: the engine reports success and has no such image", req.Ref),
+			Err:    fmt.Errorf("pull image %q: the engine reports success and has no such image", ref),
 		}
+	}
+	found.Pulled, found.Waited = true, time.Since(since)
+	found.Took = min(pulled.took, found.Waited) // a pull that was joined began earlier
+	if pulled.first {
+		e.log.Info().Str("image", ref).Dur("took", pulled.took).Int64("bytes", found.Size).Msg("image pulled")
 	}
 	return found, nil
 }
@@ -73,7 +101,14 @@ func (e *Engine) findImage(ctx context.Context, named reference.Named, ref strin
 		return pods.Image{}, false, nil
 	}
 	e.forms.put(in.ID, ref, imageForm(named, in.ID, in.RepoDigests))
-	return pods.Image{Ref: ref, ID: in.ID}, true, nil
+	return pods.Image{Ref: ref, ID: in.ID, Size: in.Size, Warning: e.runs().mismatch(ref, in.Os, in.Architecture)}, true, nil
+}
+
+// runs is the platform of the engine; empty until it was probed.
+func (e *Engine) runs() platform {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.platform
 }
 
 // lookup is the name an image is found by: of a name with tag and digest the
@@ -87,46 +122,10 @@ func lookup(named reference.Named) string {
 	return named.String()
 }
 
-// pull pulls an image. The engine answers 200 at once and reports what goes
-// wrong in the stream, which must be read to its end: closing it cancels.
-func (e *Engine) pull(ctx context.Context, named reference.Named) error {
-	stream, err := e.api().ImagePull(ctx, named.String(), image.PullOptions{})
-	if err != nil {
-		return err
-	}
-	defer stream.Close()
-	return drain(stream)
-}
-
-// progress is what matters of one message of a stream. The client's own type
-// for it does not promise the older of the two places an error may stand in.
-type progress struct {
-	Detail struct {
-		Message string `json:"message"`
-	} `json:"errorDetail"`
-	Error string `json:"error"`
-}
-
-// drain reads a stream of progress to its end and returns the first error told.
-func drain(stream io.Reader) error {
-	var told error
-	for decoder := json.NewDecoder(stream); ; {
-		var m progress
-		err := decoder.Decode(&m)
-		switch {
-		case errors.Is(err, io.EOF):
-			return told
-		case err != nil && told != nil:
-			return told
-		case err != nil:
-			return err
-		case told != nil:
-		case m.Detail.Message != "":
-			told = errors.New(m.Detail.Message)
-		case m.Error != "":
-			told = errors.New(m.Error)
-		}
-	}
+// fetchImage begins a pull. The engine answers 200 at once and reports what
+// goes wrong in the stream.
+func (e *Engine) fetchImage(ctx context.Context, name, auth string) (io.ReadCloser, error) {
+	return e.api().ImagePull(ctx, name, image.PullOptions{RegistryAuth: auth})
 }
 
 // imageForm returns how a status names a resolved image.

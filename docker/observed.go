@@ -46,7 +46,9 @@ func stateOf(s settings, boot string, in container.InspectResponse) state {
 		out.state = pods.StateRunning
 	case container.StateCreated:
 		out.created(in.State)
-	case container.StateExited:
+	case container.StateExited, container.StateDead:
+		// Dead: its end was complete and its removal was not. What is left of it
+		// keeps no other run of the container from starting.
 		out.exited(s, boot, in.State)
 	}
 	return out

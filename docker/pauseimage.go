@@ -23,15 +23,15 @@ func (e *Engine) sandboxImage() (string, error) {
 }
 
 // ensureSandboxImage makes sure the engine has that image: ours is loaded, a
-// configured one is pulled.
+// configured one is pulled, with the same credentials as any other image. That
+// pull waits for no other, as every pod needs it, and goes on when nobody waits
+// for it: each start of a sandbox waits for a bounded time only.
 func (e *Engine) ensureSandboxImage(ctx context.Context) error {
-	return e.once(ctx, "sandbox image", func(ctx context.Context) error {
-		if e.cfg.PauseImage == "" {
-			return e.loadPause(ctx)
-		}
-		_, err := e.EnsureImage(ctx, pods.ImageRequest{Ref: e.cfg.PauseImage, Policy: v1.PullIfNotPresent})
-		return err
-	})
+	if e.cfg.PauseImage == "" {
+		return e.once(ctx, "sandbox image", e.loadPause)
+	}
+	_, err := e.ensureImage(ctx, pods.ImageRequest{Ref: e.cfg.PauseImage, Policy: v1.PullIfNotPresent}, true)
+	return err
 }
 
 // loadPause loads the built-in image unless the engine has it: its tag says

@@ -20,8 +20,12 @@ import (
 )
 
 // What would disturb others runs on a daemon of its own.
-func TestPrivateDaemon(t *testing.T) {
-	d := dockertest.Start(t)
+func TestPrivateDaemon(t *testing.T) { testPrivate(t, dockertest.Start(t)) }
+
+// The same on a newer engine than the one that is installed.
+func TestPrivateDaemonNewer(t *testing.T) { testPrivate(t, dockertest.StartNewer(t)) }
+
+func testPrivate(t *testing.T, d *dockertest.Daemon) {
 	t.Run("contract", func(t *testing.T) {
 		api := dockertest.ClientAt(t, d.Host())
 		subject := enginetest.Subject{Image: dockertest.Image(t, api), Absent: absent, Down: d.Stop, Up: d.Start}

@@ -67,6 +67,7 @@ func (e *Engine) record(info system.Info) {
 	}
 	e.facts.MemoryBytes = info.MemTotal
 	e.facts.CPUs = info.NCPU
+	e.platform = platformOf(info.OSType, info.Architecture)
 	e.remapped = false
 	for _, option := range info.SecurityOptions {
 		if strings.HasPrefix(option, "name=userns") {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/islet-run/islet/pods"
@@ -46,6 +47,7 @@ func (w *worker) apply(ctx context.Context, in *instance, a pods.Action) {
 	case pods.ActBegin:
 		in = newInstance(pods.NewRecord(w.s.Now(), w.key, w.want))
 		w.add(in)
+		w.s.Recorder.Record(w.key, a.UID, EventNormal, eventAccepted, "", a.Reason)
 	case pods.ActUpdate:
 		in.Record.Pod, in.Record.Digest = w.want.Pod, w.want.Digest
 		in.Record.Source, in.Record.Path = w.want.Source, w.want.Path
@@ -56,8 +58,9 @@ func (w *worker) apply(ctx context.Context, in *instance, a pods.Action) {
 		w.s.Recorder.Record(w.key, a.UID, EventNormal, "Deleting", "", a.Reason)
 	case pods.ActFinish:
 		in.Record.Outcome = a.Outcome
-		w.s.Recorder.Record(w.key, a.UID, EventNormal, string(a.Outcome.Phase), "", a.Reason)
+		w.s.Recorder.Record(w.key, a.UID, EventNormal, finishEvent(a.Outcome), "", a.Reason)
 	case pods.ActRemember:
+		w.tellRemembered(in.Record.Containers[a.Container], a)
 		in.Record.Containers[a.Container] = *a.Memory
 	case pods.ActForget:
 		w.forget(ctx, in)
@@ -66,14 +69,23 @@ func (w *worker) apply(ctx context.Context, in *instance, a pods.Action) {
 	in.dirty = true
 }
 
+// finishEvent is the event reason of the end of a pod: what ended it from
+// outside, or else how it ended.
+func finishEvent(o *pods.Outcome) string {
+	if o.Reason != "" {
+		return o.Reason
+	}
+	return string(o.Phase)
+}
+
 // launch starts an operation. It reports false when it cannot start now.
 func (w *worker) launch(ctx context.Context, in *instance, a pods.Action) bool {
 	target := a.Target()
 	if _, under := in.Ops[target]; under {
 		return true
 	}
-	if a.Kind == pods.ActStartContainer && !w.durable(ctx, in) {
-		return false // an instance whose record is not on disk may not run anything
+	if a.Kind == pods.ActStartContainer && !w.durable(ctx, in) && !in.mayRunUnrecorded(a.Container) {
+		return false // what must not run twice waits for its record
 	}
 	w.log(a)
 	now := w.s.Now()
@@ -120,6 +132,22 @@ func (in *instance) launched(a pods.Action, now time.Time) {
 func (w *worker) durable(ctx context.Context, in *instance) bool {
 	w.save(ctx)
 	return !in.dirty
+}
+
+// mayRunUnrecorded reports whether a container may start although the newest
+// record could not be written: a disk that is full for days must not keep what
+// is to run for ever from being restarted. The record on disk says whose it is;
+// should islet die now, the engine shows the rest, and a run too many does no
+// harm.
+func (in *instance) mayRunUnrecorded(name string) bool {
+	c, _ := pods.ContainerByName(in.Record.Pod, name)
+	if !in.saved || c == nil || len(c.RestartPolicyRules) > 0 {
+		return false
+	}
+	if c.RestartPolicy != nil {
+		return *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+	}
+	return in.Record.Pod.Spec.RestartPolicy == v1.RestartPolicyAlways && !pods.IsInit(in.Record.Pod, name)
 }
 
 // cancelStarts ends operations that wait for their turn or for a registry; an
@@ -171,12 +199,13 @@ func (w *worker) succeed(in *instance, r result) {
 	switch a.Kind {
 	case pods.ActEnsureImage:
 		in.Images[a.Container] = r.image
+		w.imageReady(a, r.image)
 	case pods.ActStartContainer:
 		if !in.Record.Initialized && !pods.IsInit(in.Record.Pod, a.Container) {
 			in.Record.Initialized = true
 			in.dirty = true
 		}
-		w.s.Recorder.Record(w.key, a.UID, EventNormal, "Started", a.Container, "Container started")
+		w.tellStarted(a)
 	case pods.ActRemove:
 		delete(in.Signalled, a.ID)
 	}
@@ -202,14 +231,18 @@ func (w *worker) fail(in *instance, a pods.Action, err error) {
 	in.Failures[a.Container] = f
 	w.s.Log.Warn().Err(err).Str("pod", w.key.String()).Str("uid", string(a.UID)).Str("container", a.Container).
 		Str("action", string(a.Kind)).Str("reason", reason).Int("count", count).Msg("action failed")
-	w.s.Recorder.Record(w.key, a.UID, EventWarning, failureEvent(a, reason), a.Container, failureMessage(a, err))
+	if a.Kind == pods.ActEnsureImage {
+		w.imageFailed(a, reason, err)
+		return
+	}
+	w.s.Recorder.Record(w.key, a.UID, EventWarning, failureEvent(a, reason), a.Container, withoutIDs(failureMessage(a, err)))
 }
 
 // failureEvent is the event reason the kubelet uses for the step.
 func failureEvent(a pods.Action, reason string) string {
 	switch a.Kind {
-	case pods.ActEnsureImage, pods.ActStartContainer:
-		return "Failed"
+	case pods.ActStartContainer:
+		return eventFailed
 	case pods.ActSignal, pods.ActKill, pods.ActRemove:
 		return "FailedKillPod"
 	}
@@ -237,15 +270,25 @@ func (w *worker) save(ctx context.Context) {
 			w.saveFailed(in, err)
 			continue
 		}
-		in.dirty = false
+		in.dirty, in.saved = false, true
+		if in.trouble != "" {
+			in.trouble = ""
+			w.s.Log.Info().Str("pod", w.key.String()).Str("uid", string(in.Record.UID)).Msg("instance record is written again")
+		}
 	}
 }
 
+// saveFailed has the record tried again. It is logged once, and not with each
+// try: the log may lie on the very disk that is full.
 func (w *worker) saveFailed(in *instance, err error) {
 	w.retryAt = w.s.Now().Add(saveRetry)
-	w.s.Recorder.Record(w.key, in.Record.UID, EventWarning, "FailedRecord", "",
-		fmt.Sprintf("instance record was not written: %v; nothing new starts until it is", err))
-	w.s.Log.Error().Err(err).Str("pod", w.key.String()).Str("uid", string(in.Record.UID)).Msg("instance record was not written")
+	if text := err.Error(); text != in.trouble {
+		in.trouble = text
+		w.s.Recorder.Record(w.key, in.Record.UID, EventWarning, "FailedRecord", "",
+			fmt.Sprintf("instance record was not written: %v; nothing new starts until it is", err))
+		w.s.Log.Error().Err(err).Str("pod", w.key.String()).Str("uid", string(in.Record.UID)).
+			Msg("instance record was not written; trying again until it works")
+	}
 }
 
 func (w *worker) log(a pods.Action) {

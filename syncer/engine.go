@@ -28,9 +28,11 @@ type Engine interface {
 	// Facts returns what probing found; valid after the first EngineUp.
 	Facts() pods.Facts
 
-	// EnsureImage has the image at hand, pulling it as the policy says.
-	// Failures are *pods.EngineError with ErrImagePull, ErrImageNeverPull,
-	// InvalidImageName or ImageInspectError.
+	// EnsureImage has the image at hand, pulling it as the policy says. What is
+	// present is found without waiting for pulls. The end of ctx ends this call
+	// and no pull that others wait for.
+	// Failures are *pods.EngineError with ErrImagePull, RegistryUnavailable,
+	// ErrImageNeverPull, InvalidImageName or ImageInspectError.
 	EnsureImage(ctx context.Context, req pods.ImageRequest) (pods.Image, error)
 	// StartSandbox creates and starts a sandbox and returns it as observed,
 	// with its addresses. What a failed call leaves behind is shown by Observe.

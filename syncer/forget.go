@@ -28,12 +28,16 @@ func (w *worker) forget(ctx context.Context, in *instance) {
 	w.s.running.Add(1)
 	go func() {
 		defer w.s.running.Done()
-		for {
+		for told := ""; ; {
 			err := w.erase(ctx, in.Record, in.Stray)
 			if err == nil || ctx.Err() != nil {
 				break
 			}
-			w.s.Log.Warn().Err(err).Str("pod", w.key.String()).Str("uid", string(uid)).Msg("ended instance could not be erased; trying again")
+			if text := err.Error(); text != told {
+				told = text
+				w.s.Log.Warn().Err(err).Str("pod", w.key.String()).Str("uid", string(uid)).
+					Msg("ended instance could not be erased; trying again until it works")
+			}
 			select {
 			case <-ctx.Done():
 			case <-time.After(eraseRetry):

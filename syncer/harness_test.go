@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +33,7 @@ type house struct {
 	records *faultyRecords
 	cgroups *fakeCgroups
 	log     zerolog.Logger
+	skew    atomic.Int64 // by how much the clock of islet is wrong
 
 	syncer  *syncer.Syncer
 	targets chan syncer.Target
@@ -78,6 +80,7 @@ func (h *house) start() {
 	h.syncer = syncer.New(syncer.Config{
 		Engine: h.engine, Cgroups: h.cgroups, Records: h.records, Recorder: recorder,
 		Node: pods.Node{Name: "node", HostIPs: []string{"192.0.2.1"}}, Log: h.log, Starts: 2,
+		Now: func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	h.targets = make(chan syncer.Target)

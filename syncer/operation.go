@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/islet-run/islet/pods"
 	"github.com/islet-run/islet/syncer/volumes"
 )
@@ -39,13 +37,6 @@ func (w *worker) operation(in *instance, a pods.Action) func(context.Context) (p
 
 func justErr(f func(context.Context) error) func(context.Context) (pods.Image, error) {
 	return func(ctx context.Context) (pods.Image, error) { return pods.Image{}, f(ctx) }
-}
-
-func (w *worker) ensureImage(pod *v1.Pod, a pods.Action) func(context.Context) (pods.Image, error) {
-	c, _ := pods.ContainerByName(pod, a.Container)
-	return func(ctx context.Context) (pods.Image, error) {
-		return w.s.Engine.EnsureImage(ctx, pods.ImageRequest{Ref: c.Image, Policy: c.ImagePullPolicy})
-	}
 }
 
 func (w *worker) createSandbox(r pods.Record, a pods.Action) func(context.Context) (pods.Image, error) {

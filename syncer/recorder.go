@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -20,8 +21,10 @@ const (
 	podsInMemory = 1000
 )
 
-// Event is one thing that happened to a pod. Repetitions of the newest event
-// are counted instead of listed.
+// Event is one thing that happened to a pod. One that happened before to the
+// same instance is counted and moves to the end instead of being listed again:
+// the steps of a crash loop, or of a registry that fails, come again in turn,
+// and hours of that would push all else out of the history.
 type Event struct {
 	Time      time.Time `json:"time"` // of the last occurrence
 	Count     int       `json:"count"`
@@ -88,18 +91,26 @@ func (r *Recorder) Record(key pods.Key, uid types.UID, kind, reason, container, 
 	}
 	r.dirty[key] = true
 	e := Event{Time: r.now(), Count: 1, UID: uid, Type: kind, Reason: reason, Container: container, Message: message}
-	if n := len(h.Events); n > 0 {
-		last := &h.Events[n-1]
-		if last.UID == uid && last.Type == kind && last.Reason == reason && last.Container == container && last.Message == message {
-			last.Time = e.Time
-			last.Count++
-			return
-		}
+	if i := h.repeated(&e); i >= 0 {
+		e.Count += h.Events[i].Count
+		h.Events = append(slices.Delete(h.Events, i, i+1), e)
+		return
 	}
 	if len(h.Events) >= eventsPerPod {
 		h.Events = append(h.Events[:0], h.Events[1:]...)
 	}
 	h.Events = append(h.Events, e)
+}
+
+// repeated returns the index of the event that e repeats, -1 for none.
+func (h *History) repeated(e *Event) int {
+	for i := len(h.Events) - 1; i >= 0; i-- {
+		last := &h.Events[i]
+		if last.UID == e.UID && last.Type == e.Type && last.Reason == e.Reason && last.Container == e.Container && last.Message == e.Message {
+			return i
+		}
+	}
+	return -1
 }
 
 // evictLocked makes room for one more pod by dropping the one whose last event

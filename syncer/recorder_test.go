@@ -90,3 +90,41 @@ func TestRecorderNamesWhatItCannotWrite(t *testing.T) {
 		t.Fatal("event lost")
 	}
 }
+
+// What comes again in turn while a registry fails does not push the rest out of
+// the history; other events keep their order.
+func TestRecorderCountsFailingPulls(t *testing.T) {
+	now := time.Unix(1000, 0)
+	r, _ := NewRecorder(&memoryEvents{kept: map[pods.Key]History{}}, func() time.Time { now = now.Add(time.Second); return now })
+	key := pods.Key{Realm: pods.RealmLocal, Namespace: "default", Name: "web"}
+	r.Record(key, "u", EventNormal, "Started", "side", "Container started")
+	for range 50 {
+		for _, c := range []string{"c", "d"} {
+			r.Record(key, "u", EventNormal, "Pulling", c, `Pulling image "x"`)
+			r.Record(key, "u", EventWarning, "Failed", c, `Failed to pull image "x": no`)
+			r.Record(key, "u", EventWarning, "Failed", c, "Error: ErrImagePull")
+		}
+	}
+	got := r.Events(key)
+	if len(got) != 7 || got[0].Reason != "Started" {
+		t.Fatalf("%d events: %+v", len(got), got)
+	}
+	for i, e := range got[1:] {
+		if e.Count != 50 || e.Time.Before(got[i].Time) {
+			t.Errorf("event %d: %+v", i+1, e)
+		}
+	}
+	// A repetition moves to the end with its count; another instance, container
+	// or message is another event.
+	r.Record(key, "u", EventNormal, "Started", "c", "Container started")
+	r.Record(key, "u", EventNormal, "Pulling", "c", `Pulling image "x"`)
+	if got := r.Events(key); len(got) != 8 || got[7].Reason != "Pulling" || got[7].Count != 51 || got[6].Count != 1 {
+		t.Errorf("%d events: %+v", len(got), got)
+	}
+	r.Record(key, "v", EventNormal, "Pulling", "c", `Pulling image "x"`)
+	r.Record(key, "v", EventNormal, "Killing", "c", "bye")
+	r.Record(key, "v", EventNormal, "Started", "c", "Container started")
+	if n := len(r.Events(key)); n != 11 {
+		t.Errorf("%d events, want those of another instance apart: %+v", n, r.Events(key))
+	}
+}

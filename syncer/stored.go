@@ -41,6 +41,12 @@ func (s Stored) Load() (records []pods.Record, unrecorded []types.UID, err error
 	return records, unrecorded, errors.Join(bad...)
 }
 
+// Finished reports whether the instance is on record as finished for good.
+func (s Stored) Finished(uid types.UID) bool {
+	var r pods.Record
+	return store.ValidUID(string(uid)) && s.Store.GetInstance(string(uid), &r) == nil && r.Outcome != nil
+}
+
 // Save implements [Records].
 func (s Stored) Save(r pods.Record) error { return s.Store.PutInstance(string(r.UID), r) }
 

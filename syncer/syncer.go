@@ -22,6 +22,7 @@ const (
 	relistRetry  = time.Second
 	lastCalls    = 3 * time.Second // for engine calls that have begun when islet ends
 	flushDelay   = 5 * time.Second // how long events are gathered before they are written
+	flushRetry   = 30 * time.Second
 )
 
 // Records keeps the durable part of instances. Methods may be called from many
@@ -38,7 +39,7 @@ type Records interface {
 	Erase(uid types.UID) error
 }
 
-// Config is what a Syncer is made of. All fields but the last four are needed.
+// Config is what a Syncer is made of. All fields up to Log are needed.
 type Config struct {
 	Engine   Engine
 	Cgroups  Cgroups
@@ -49,6 +50,8 @@ type Config struct {
 
 	// Starts is how many engine starts run at once; 0: number of processors.
 	Starts int
+	// Dead says which ended containers are kept.
+	Dead pods.DeadPolicy
 	// HostsPath and ResolvConfPath are the machine's files; "": below /etc.
 	HostsPath, ResolvConfPath string
 	// Now is the clock; nil: time.Now.
@@ -62,6 +65,8 @@ type Syncer struct {
 	relist chan struct{}   // asks for a listing; capacity 1
 	up     atomic.Bool     // the engine answers
 	calls  context.Context // ends lastCalls after Run's
+	// flushTrouble is why events could not be written; Run's own.
+	flushTrouble string
 
 	mu      sync.Mutex
 	target  Target               // guarded by mu
@@ -173,17 +178,28 @@ func (s *Syncer) loop(ctx context.Context, targets <-chan Target) {
 			}
 		case <-flush:
 			flush = nil
-			s.flush()
+			if !s.flush() {
+				flush = time.After(flushRetry)
+			}
 		}
 	}
 }
 
-// flush writes events; what could not be written is kept and tried again with
-// the next ones.
-func (s *Syncer) flush() {
-	if err := s.Recorder.Flush(); err != nil {
-		s.Log.Warn().Err(err).Msg("events were not written")
+// flush writes events; false when that is to be tried again. Trouble is logged
+// once.
+func (s *Syncer) flush() bool {
+	text := ""
+	err := s.Recorder.Flush()
+	if err != nil {
+		text = err.Error()
 	}
+	if text != s.flushTrouble {
+		s.flushTrouble = text
+		if err != nil {
+			s.Log.Warn().Err(err).Msg("events were not written; trying again until it works")
+		}
+	}
+	return err == nil
 }
 
 // retarget hands the new target out: to every worker, and to new ones for pods
@@ -286,15 +302,17 @@ func (s *Syncer) sweepLocked(found []pods.Found) {
 	for _, want := range s.target.Pods {
 		used[want.Pod.UID] = true
 	}
+	var again []types.UID
 	for _, uid := range s.unrecorded {
 		if used[uid] {
 			continue
 		}
 		if err := s.Records.Erase(uid); err != nil {
-			s.Log.Warn().Err(err).Str("uid", string(uid)).Msg("left-over pod directory could not be erased")
+			s.Log.Warn().Err(err).Str("uid", string(uid)).Msg("left-over pod directory could not be erased; trying again with the next listing")
+			again = append(again, uid)
 		}
 	}
-	s.unrecorded = nil
+	s.unrecorded = again
 }
 
 // workerLocked returns the worker of a key, starting one if there is none.

@@ -38,6 +38,7 @@ type worker struct {
 	admitted  *pods.Want // want, marked if this engine cannot run it
 	instances map[types.UID]*instance
 	retryAt   time.Time // an observation or a record is due again
+	said      string    // the last Decision.Waiting
 }
 
 // mail is what arrived since the worker last looked.
@@ -53,8 +54,11 @@ type mail struct {
 // instance is what the worker keeps of one instance.
 type instance struct {
 	pods.Instance
-	dirty     bool // the record differs from what is on disk
-	forgotten bool // being erased beside; no part of plans any more
+	dirty     bool   // the record differs from what is on disk
+	saved     bool   // some record of the instance is on disk
+	trouble   string // why the record could not be written
+	forgotten bool   // being erased beside; no part of plans any more
+	adopted   bool   // of an earlier run of islet, and not looked at yet
 	cancels   map[string]context.CancelFunc
 }
 
@@ -126,6 +130,7 @@ func (w *worker) run(ctx context.Context) {
 			continue
 		}
 		decision := w.plan()
+		w.tellWaiting(decision)
 		busy := w.carryOut(ctx, decision.Actions)
 		w.save(ctx)
 		w.publish(decision)
@@ -187,7 +192,9 @@ func (w *worker) readMail() (look bool) {
 	w.target = m.target
 	w.want, w.known = m.target.want(w.key)
 	for _, r := range m.records {
-		w.add(newInstance(r))
+		in := newInstance(r)
+		in.saved, in.adopted = true, true
+		w.add(in)
 	}
 	for _, r := range m.results {
 		look = w.take(r) || look
@@ -241,6 +248,7 @@ func (w *worker) observe(ctx context.Context) bool {
 			w.add(in)
 		}
 		in.Observed = o
+		w.tellTakenOver(in)
 		if len(o.Sandboxes) > 0 && len(o.Sandboxes[0].IPs) > 0 {
 			in.setIPs(o.Sandboxes[0].IPs)
 		}
@@ -267,8 +275,7 @@ func (w *worker) claim() {
 		return
 	}
 	in.Stray, in.dirty = false, true
-	in.Record = pods.NewRecord(w.s.Now(), w.key, w.want)
-	in.Record.Containers = map[string]pods.Memory{}
+	in.Record = pods.RecoverRecord(w.s.Now(), w.key, w.want, in.Observed)
 }
 
 func (in *instance) setIPs(ips []string) {
@@ -301,7 +308,7 @@ func (w *worker) plan() pods.Decision {
 	if w.mustWait() {
 		return pods.Decision{Waiting: "waiting until the pod it takes the place of is gone"}
 	}
-	have := pods.Have{}
+	have := pods.Have{Dead: w.s.Dead}
 	for _, in := range w.ordered() {
 		if in.Stray && w.want == nil && !w.target.Clean {
 			continue

@@ -22,7 +22,7 @@ func stubborn() {
 			if len(args) > 0 {
 				return cmd.Context().Err()
 			}
-			<-time.After(sameSignal)
+			<-time.After(sameSignal) // scenario: a second signal counts only after this
 			fmt.Println("still here")
 			select {}
 		}),

@@ -21,13 +21,16 @@ import (
 
 // Daemon is a dockerd of the test's own. It shares nothing with the engine that
 // was found: data, state, socket and containerd namespace are its own, and so is
-// its network namespace, with all bridges, addresses and iptables rules. The
-// test therefore cannot reach its pods by address.
+// its network namespace, with all bridges, addresses and iptables rules. That
+// one outlives a stop or crash of the daemon, as the machine's own does. What
+// must reach pods by address or port runs in it, see [Daemon.Inside].
 type Daemon struct {
-	t    testing.TB
-	dir  string
-	args []string
-	log  logBuffer
+	t        testing.TB
+	dir      string
+	args     []string
+	programs string // directory of dockerd and its helpers; "": those of the machine
+	network  *namespace
+	log      logBuffer
 
 	cmd    *exec.Cmd
 	exited chan struct{}
@@ -41,6 +44,11 @@ const (
 // Start starts a private daemon with extra flags and stops it when the test
 // ends. The test is skipped where that is not possible: not root, no dockerd.
 func Start(t testing.TB, flags ...string) *Daemon {
+	t.Helper()
+	return start(t, "", flags)
+}
+
+func start(t testing.TB, programs string, flags []string) *Daemon {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a dockerd; not run with -short")
@@ -56,7 +64,11 @@ func Start(t testing.TB, flags ...string) *Daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Daemon{t: t, dir: dir}
+	d := &Daemon{t: t, dir: dir, programs: programs}
+	t.Cleanup(d.destroy)
+	if d.network, err = newNetwork(); err != nil {
+		t.Fatalf("make network namespace: %v", err)
+	}
 	namespace := "islet-test-" + randomHex(4)
 	d.args = append([]string{
 		"--data-root=" + filepath.Join(dir, "data"),
@@ -67,7 +79,6 @@ func Start(t testing.TB, flags ...string) *Daemon {
 		"--containerd-plugins-namespace=" + namespace + "-plugins",
 		"--bridge=none",
 	}, flags...)
-	t.Cleanup(d.destroy)
 	d.Start()
 	return d
 }
@@ -79,10 +90,13 @@ func (d *Daemon) Host() string { return "unix://" + filepath.Join(d.dir, "sock")
 // answers.
 func (d *Daemon) Start() {
 	d.t.Helper()
-	cmd := exec.Command("dockerd", d.args...)
+	cmd := exec.Command(filepath.Join(d.programs, "dockerd"), d.args...)
+	if d.programs != "" { // its containerd, shim and runc are looked up there
+		cmd.Env = append(os.Environ(), "PATH="+d.programs+":"+os.Getenv("PATH"))
+	}
 	cmd.Stdout, cmd.Stderr = &d.log, &d.log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Cloneflags: syscall.CLONE_NEWNET}
-	if err := cmd.Start(); err != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := d.Inside(cmd.Start); err != nil {
 		d.t.Fatalf("start dockerd: %v", err)
 	}
 	exited := make(chan struct{})
@@ -112,7 +126,25 @@ func (d *Daemon) Start() {
 	}
 }
 
-// Stop ends the daemon, and with it its containers, and waits until it is gone.
+// Inside runs f in the network namespace of the daemon; what it starts stays
+// there. Goroutines that f starts do not.
+func (d *Daemon) Inside(f func() error) error { return d.network.run(f) }
+
+// Path is a path in the directory of the daemon, where its socket and all its
+// data lie; the directory is removed at the end.
+func (d *Daemon) Path(elem ...string) string {
+	return filepath.Join(append([]string{d.dir}, elem...)...)
+}
+
+// Freeze stops the daemon as it is: it takes connections and does not answer,
+// until Thaw.
+func (d *Daemon) Freeze() { d.cmd.Process.Signal(syscall.SIGSTOP) } //nolint:errcheck // it runs
+
+// Thaw has a frozen daemon go on.
+func (d *Daemon) Thaw() { d.cmd.Process.Signal(syscall.SIGCONT) } //nolint:errcheck // it runs
+
+// Stop ends the daemon, and with it its containers unless it has the flag
+// --live-restore, and waits until it is gone.
 func (d *Daemon) Stop() {
 	d.t.Helper()
 	d.end(syscall.SIGTERM)
@@ -134,6 +166,20 @@ func (d *Daemon) Crash() {
 	os.Remove(d.containerdPID()) //nolint:errcheck // it may not be there
 }
 
+// Reboot does to the daemon what a restart of the machine does: it, its
+// containers and all that is kept in memory are gone at once, and it starts
+// again on what is on disk.
+func (d *Daemon) Reboot() {
+	d.t.Helper()
+	d.Crash()
+	d.Reap()
+	d.unmount()
+	if err := os.RemoveAll(d.Path("exec")); err != nil {
+		d.t.Fatalf("remove what the daemon keeps in memory: %v", err)
+	}
+	d.Start()
+}
+
 func (d *Daemon) end(signal syscall.Signal) {
 	d.t.Helper()
 	if d.cmd == nil {
@@ -153,7 +199,8 @@ func (d *Daemon) end(signal syscall.Signal) {
 // destroy ends the daemon and removes everything it left, also after Crash.
 func (d *Daemon) destroy() {
 	d.end(syscall.SIGTERM)
-	d.reap()
+	d.Reap()
+	d.network.close()
 	d.unmount()
 	if err := os.RemoveAll(d.dir); err != nil {
 		d.t.Errorf("remove what dockerd left: %v", err)
@@ -163,9 +210,10 @@ func (d *Daemon) destroy() {
 	}
 }
 
-// reap kills what a crash left: the processes that were started with a path
-// below the daemon's directory, and their children, which are the containers.
-func (d *Daemon) reap() {
+// Reap kills what a stopped or crashed daemon left running, as the end of the
+// machine would: the processes that were started with a path below the daemon's
+// directory, and their children, which are the containers.
+func (d *Daemon) Reap() {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	children := map[int][]int{}
 	var ours []int

@@ -1,6 +1,6 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package pause
 
-// program is empty: no binary is checked in for this architecture yet.
+// program is empty: no binary is checked in for this architecture.
 var program []byte

@@ -42,6 +42,7 @@ type ImageBehaviour struct {
 	// PullFails is how many pulls fail before one works; negative: all.
 	PullFails int
 	Error     string // the registry's words; empty: some
+	Reason    string // of a pull that fails; empty: ErrImagePull
 }
 
 // scripts are the shell scripts of the contract suite and what they do.

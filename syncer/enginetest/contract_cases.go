@@ -32,6 +32,9 @@ func (s *suite) testImages(t *testing.T) {
 		if err != nil || image.Ref != s.Image || image.ID == "" {
 			t.Errorf("%s, present: %+v, %v", policy, image, err)
 		}
+		if image.Pulled || image.Size <= 0 {
+			t.Errorf("%s, present: %+v, want it not pulled and its size", policy, image)
+		}
 	}
 	for _, row := range []struct {
 		ref    string
@@ -44,8 +47,12 @@ func (s *suite) testImages(t *testing.T) {
 		{"Not A Name", v1.PullIfNotPresent, pods.ReasonInvalidImageName},
 		{"", v1.PullNever, pods.ReasonInvalidImageName},
 	} {
-		_, err := s.Engine.EnsureImage(ctx, pods.ImageRequest{Ref: row.ref, Policy: row.policy})
+		told := 0
+		_, err := s.Engine.EnsureImage(ctx, pods.ImageRequest{Ref: row.ref, Policy: row.policy, Pulling: func() { told++ }})
 		wantReason(t, err, row.reason)
+		if pulls := row.reason == pods.ReasonErrImagePull; pulls != (told == 1) || told > 1 {
+			t.Errorf("%q, %s: told %d times that it is pulled", row.ref, row.policy, told)
+		}
 	}
 }
 

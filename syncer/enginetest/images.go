@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/islet-run/islet/pods"
 )
+
+// imageSize is the size of every image.
+const imageSize = 4 << 20
 
 // EnsureImage looks an image up or pulls it, as SetImage said.
 func (f *Fake) EnsureImage(ctx context.Context, req pods.ImageRequest) (pods.Image, error) {
@@ -32,13 +36,16 @@ func (f *Fake) ensureImage(ctx context.Context, req pods.ImageRequest) (pods.Ima
 	present, takes := image.present, image.PullTakes
 	f.mu.Unlock()
 	if present && req.Policy != v1.PullAlways {
-		return pods.Image{Ref: req.Ref, ID: image.id}, nil
+		return pods.Image{Ref: req.Ref, ID: image.id, Size: imageSize}, nil
 	}
 	if req.Policy == v1.PullNever {
 		return pods.Image{}, &pods.EngineError{
 			Reason: pods.ReasonErrImageNeverPull,
 			Err:    fmt.Errorf("container image %q is not present with pull policy of Never", req.Ref),
 		}
+	}
+	if req.Pulling != nil {
+		req.Pulling()
 	}
 	if err := f.wait(ctx, takes); err != nil {
 		return pods.Image{}, &pods.EngineError{Reason: pods.ReasonErrImagePull, Err: err}
@@ -51,10 +58,13 @@ func (f *Fake) ensureImage(ctx context.Context, req pods.ImageRequest) (pods.Ima
 		if words == "" {
 			words = "manifest unknown"
 		}
-		return pods.Image{}, &pods.EngineError{Reason: pods.ReasonErrImagePull, Err: errors.New(words)}
+		return pods.Image{}, &pods.EngineError{
+			Reason: cmp.Or(image.Reason, pods.ReasonErrImagePull),
+			Err:    errors.New(words),
+		}
 	}
 	image.present = true
-	return pods.Image{Ref: req.Ref, ID: image.id}, nil
+	return pods.Image{Ref: req.Ref, ID: image.id, Size: imageSize, Pulled: true, Took: takes, Waited: takes}, nil
 }
 
 func (f *Fake) image(ref string) *fakeImage {

@@ -21,7 +21,11 @@ export DIR ROOT
 # make fuzz T=60s: how long each target runs.
 T ?= 30s
 
-.PHONY: help run demo test check build bench engine fuzz deps clean
+# make soak ROUNDS=200 ISLET_SEED=...: how often islet is killed, and the seed of
+# a run to be repeated; ONLY is a pattern of the tests to run.
+export ROUNDS ISLET_SEED ONLY
+
+.PHONY: help run demo test check build bench engine soak fuzz deps clean
 
 help: ## what can be made
 	@echo "islet: pods on one machine from manifests, run by Docker."
@@ -30,6 +34,7 @@ help: ## what can be made
 	echo
 	echo "  run:  DIR=$(DIR) manifests, ROOT=$(ROOT) state, PORT=8080 of the example"
 	echo "  test: ENGINE=unix:///path/of/docker.sock tests against another engine"
+	echo "  soak: ROUNDS=200, ISLET_SEED=n repeats a run, ONLY=Chaos runs a part; ENGINE as with test"
 
 run: ## engine, build, example pod into DIR, islet in the foreground
 	@exec scripts/run.sh
@@ -53,14 +58,11 @@ engine: ## a Docker Engine that answers, and the example image
 bench: ## start, idle and core figures of islet against bare Docker calls
 	@exec scripts/bench.sh
 
-fuzz: ## every fuzz target for T (30s) each
-	@echo "==> fuzz, $(T) each"
-	for pkg in $$(go list ./...); do
-		for target in $$(go test -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do
-			echo "==> fuzz $$pkg $$target"
-			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(T) "$$pkg"
-		done
-	done
+soak: ## chaos for ROUNDS (200), leaks with 200 pods, every long fault
+	@exec scripts/soak.sh
+
+fuzz: ## every fuzz target for T (30s) each; what is found is kept in testdata/fuzz
+	@T="$(T)" exec scripts/fuzz.sh
 
 deps: ## write the dependency budgets anew (look at the difference)
 	@echo "==> write testdata/guard/deps.txt"

@@ -39,12 +39,12 @@ func takeLock(root string) (*os.File, error) {
 		holder := &LockedError{Root: root, PID: readPID(f)}
 		return nil, errors.Join(holder, f.Close())
 	}
-	if err == nil {
-		err = writePID(f)
-	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock root-dir %s: %w", root, err), f.Close())
 	}
+	// The pid is a help for people; a full disk must not keep islet from
+	// looking after what runs.
+	_ = writePID(f)
 	return f, nil
 }
 

@@ -169,6 +169,21 @@ func (s *Store) hexFile(name string, n int) (value string, fresh bool, err error
 // Close gives the lock back. The store must not be used afterwards.
 func (s *Store) Close() error { return s.lock.Close() }
 
+// Held returns an error when the root-dir at its path is surely not the one
+// that was opened: it was removed, moved away or replaced, and its lock keeps
+// nobody out any more.
+func (s *Store) Held() error {
+	mine, err := s.lock.Stat()
+	if err != nil {
+		return nil // nothing is sure
+	}
+	there, err := os.Stat(s.Path("lock"))
+	if err == nil && os.SameFile(mine, there) || err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("keep root-dir %s: it is not this islet's any more: it was removed, moved away or replaced", s.root)
+}
+
 // Root is the absolute path of the root-dir, with links resolved.
 func (s *Store) Root() string { return s.root }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/islet-run/islet/docker"
+	"github.com/islet-run/islet/docker/credentials"
 	"github.com/islet-run/islet/node"
 	"github.com/islet-run/islet/pods"
 	"github.com/islet-run/islet/sources"
@@ -25,9 +26,11 @@ type islet struct {
 	log    zerolog.Logger
 	store  *store.Store
 	engine *docker.Engine
-	file   *sources.File // nil: no source is read
-	config *sources.PodConfig
-	syncer *syncer.Syncer
+	// recovery comes before everything that is done to the engine.
+	recovery *recovery
+	file     *sources.File // nil: no source is read
+	config   *sources.PodConfig
+	syncer   *syncer.Syncer
 
 	stop     chan struct{} // closed: nothing is wanted any more
 	stopping atomic.Bool
@@ -54,11 +57,17 @@ func assemble(opts runOptions, log zerolog.Logger) (_ *islet, err error) {
 	if i.engine, err = docker.New(engineConfig(opts, st, machine, log)); err != nil {
 		return nil, err
 	}
+	if i.recovery, err = newRecovery(opts, st, i.engine, log); err != nil {
+		return nil, err
+	}
 	i.file, err = sources.NewFile(sources.FileConfig{Path: opts.PodManifestPath, Poll: opts.FileCheckFrequency, Store: st, Log: log})
 	if err != nil {
 		return nil, err
 	}
-	i.config, err = sources.NewPodConfig(sources.PodConfigConfig{Sources: []string{sources.SourceFile}, Store: st, Log: log})
+	i.config, err = sources.NewPodConfig(sources.PodConfigConfig{
+		Sources: []string{sources.SourceFile}, Store: st, Running: i.recovery.find,
+		Finished: syncer.Stored{Store: st}.Finished, Log: log,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -68,31 +77,34 @@ func assemble(opts runOptions, log zerolog.Logger) (_ *islet, err error) {
 		log.Warn().Err(err).Msg("some events of the past could not be read")
 	}
 	i.syncer = syncer.New(syncer.Config{
-		Engine:   i.engine,
+		Engine:   recoveredEngine{i.engine, i.recovery},
 		Cgroups:  &node.Cgroups{Driver: func() string { return i.engine.Facts().CgroupDriver }},
 		Records:  stored,
 		Recorder: recorder,
 		Node:     pods.Node{Name: machine.Name, HostIPs: machine.IPs},
+		Dead:     pods.DeadPolicy{PerContainer: opts.MaxDeadPerContainer, MinAge: opts.MinContainerTTL},
 		Log:      log,
 	})
 	return i, nil
 }
 
 func engineConfig(opts runOptions, st *store.Store, machine node.Machine, log zerolog.Logger) docker.Config {
-	network := docker.DefaultNetwork
-	if opts.RootDir != defaultRootDir {
-		network += "-" + st.Owner()[:8]
-	}
 	return docker.Config{
 		Host:        opts.DockerEndpoint,
 		Owner:       st.Owner(),
 		Root:        st.Root(),
-		NetworkName: network,
+		NetworkName: networkName(opts, st.Owner()),
 		PauseImage:  opts.PodInfraContainerImage,
 		LogMaxSize:  fmt.Sprintf("%db", opts.ContainerLogMaxSize),
 		LogMaxFiles: opts.ContainerLogMaxFiles,
+		MaxPulls:    opts.MaxParallelImagePulls,
+		PullQPS:     opts.RegistryPullQPS,
+		PullBurst:   opts.RegistryBurst,
+		WatchPulls:  opts.showPull,
 		BootID:      machine.BootID,
 		Log:         log,
+
+		CredentialFiles: credentials.SearchPath(st.Root()),
 	}
 }
 
@@ -125,7 +137,8 @@ func (i *islet) run(ctx context.Context, more ...func(context.Context) error) er
 	if i.file != nil {
 		goRun(func(ctx context.Context) error { return i.file.Run(ctx, updates) })
 	}
-	goRun(func(ctx context.Context) error { return i.config.Run(ctx, updates) })
+	goRun(i.recovery.run)
+	goRun(i.recovery.after(func(ctx context.Context) error { return i.config.Run(ctx, updates) }))
 	goRun(func(ctx context.Context) error { return i.aim(ctx, targets) })
 	goRun(func(ctx context.Context) error { return i.syncer.Run(ctx, targets) })
 	for _, part := range more {

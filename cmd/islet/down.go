@@ -21,25 +21,53 @@ const exitPatience = 15 * time.Second
 // is probed before it counts as up.
 const enginePatience = 20 * time.Second
 
-// downIslet stops all pods: through the running islet, or by itself when none
-// runs.
-func downIslet(ctx context.Context, opts downOptions, stdout, stderr io.Writer) error {
+// downIslet stops all pods of this islet, or of all of them, and removes what is
+// left if that is wanted.
+func downIslet(ctx context.Context, opts downOptions, stdin io.Reader, stdout, stderr io.Writer) error {
 	if opts.Timeout > 0 {
 		var cancel context.CancelFunc
 		cause := fmt.Errorf("pods were not all gone after %v; run down again to see what is left", opts.Timeout)
 		ctx, cancel = context.WithTimeoutCause(ctx, opts.Timeout, cause)
 		defer cancel()
 	}
-	say := func(line string) { fmt.Fprintln(stdout, line) }
-	err := newClient(opts.RootDir).Down(ctx, say)
-	switch {
-	case err == nil:
-		return waitUnlocked(ctx, opts.RootDir)
-	case errors.Is(err, errUnreachable):
-		err = downAlone(ctx, opts, say, stderr)
-	}
+	d := &downer{opts: opts, say: func(line string) { fmt.Fprintln(stdout, line) }, stdin: stdin, stdout: stdout, stderr: stderr}
+	err := d.run(ctx)
 	if cause := context.Cause(ctx); errors.Is(err, context.DeadlineExceeded) && cause != nil {
 		return cause
+	}
+	return err
+}
+
+// downer is one run of down.
+type downer struct {
+	opts   downOptions
+	say    func(line string)
+	stdin  io.Reader
+	stdout io.Writer // for questions
+	stderr io.Writer
+}
+
+func (d *downer) run(ctx context.Context) error {
+	switch {
+	case d.opts.All:
+		return d.all(ctx)
+	case d.opts.Purge:
+		return d.purgeOne(ctx)
+	}
+	return d.stop(ctx, d.opts.RootDir)
+}
+
+// stop ends the pods of one root-dir: through the running islet, or by itself
+// when none runs.
+func (d *downer) stop(ctx context.Context, rootDir string) error {
+	err := newClient(rootDir).Down(ctx, d.say)
+	switch {
+	case err == nil:
+		return waitUnlocked(ctx, rootDir)
+	case errors.Is(err, errUnreachable):
+		opts := d.opts
+		opts.RootDir = rootDir
+		return downAlone(ctx, opts, d.say, d.stderr)
 	}
 	return err
 }

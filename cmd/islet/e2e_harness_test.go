@@ -36,9 +36,14 @@ type site struct {
 	dir  string // manifests
 	root string
 	args []string // more flags of run
-	log  *logFile
-	cmd  *exec.Cmd
-	done chan struct{}
+	env  []string // more environment of run
+	// program is what runs: a command of TestMain, or a path. ISLET_BINARY
+	// chooses another than this test binary itself.
+	program string
+	mayLog  []string // what sound lets pass
+	log     *logFile
+	cmd     *exec.Cmd
+	done    chan struct{}
 }
 
 func newSite(t *testing.T) *site {
@@ -51,13 +56,16 @@ func newSite(t *testing.T) *site {
 func siteOn(t *testing.T, api *dockerclient.Client) *site {
 	t.Helper()
 	base := t.TempDir()
-	s := &site{t: t, api: api, host: api.DaemonHost(), dir: filepath.Join(base, "manifests"), root: filepath.Join(base, "root"), log: &logFile{}}
+	s := &site{t: t, api: api, host: api.DaemonHost(), dir: filepath.Join(base, "manifests"), root: filepath.Join(base, "root"), log: &logFile{}, program: "islet"}
+	if binary := os.Getenv("ISLET_BINARY"); binary != "" {
+		s.program = binary
+	}
 	if err := os.Mkdir(s.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		s.kill()
-		dockertest.RemoveOwned(t, s.host, s.owner())
+		s.clear()
+		s.sound()
 		if t.Failed() {
 			t.Logf("log of islet:\n%s", s.log)
 		}
@@ -75,12 +83,46 @@ func (s *site) start() {
 	})
 }
 
+// clear ends islet and removes all that it has made on this machine.
+func (s *site) clear() {
+	s.kill()
+	uids, _ := filepath.Glob(filepath.Join(s.root, "pods", "*"))
+	dockertest.RemoveOwned(s.t, s.host, s.owner())
+	for _, uid := range uids {
+		for _, pattern := range cgroupsOf(filepath.Base(uid)) {
+			dirs, _ := filepath.Glob(pattern)
+			for _, dir := range dirs {
+				os.Remove(dir) //nolint:errcheck // a kernel that still reaps keeps an empty directory
+			}
+		}
+	}
+}
+
+// cgroupsOf are patterns of where the cgroups of a pod may be.
+func cgroupsOf(uid string) []string {
+	slice := "islet.slice/*/*-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice"
+	return []string{
+		"/sys/fs/cgroup/*/islet/*/pod" + uid, "/sys/fs/cgroup/islet/*/pod" + uid,
+		"/sys/fs/cgroup/*/" + slice, "/sys/fs/cgroup/" + slice,
+	}
+}
+
+// sound fails the test when islet said something that it never may.
+func (s *site) sound() {
+	for _, text := range []string{"DATA RACE", "panic:", "fatal error:", "plan does not come to rest"} {
+		if s.logged(text) && !slices.Contains(s.mayLog, text) {
+			s.t.Errorf("the log of islet has %q", text)
+		}
+	}
+}
+
 // launch runs islet without waiting for anything.
 func (s *site) launch() {
 	s.t.Helper()
 	args := append([]string{"run", "--pod-manifest-path", s.dir, "--root-dir", s.root,
 		"--docker-endpoint", s.host, "--healthz-port", "0", "--log-format", "json", "-v", "1"}, s.args...)
-	s.cmd = exec.Command("islet", args...)
+	s.cmd = exec.Command(s.program, args...)
+	s.cmd.Env = append(os.Environ(), s.env...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -136,13 +178,16 @@ func (s *site) status() (report statusReport, code int) {
 	return report, code
 }
 
-// until polls for a condition.
-func (s *site) until(what string, ok func() bool) {
+// until polls for a condition; more tells what was seen when it never came.
+func (s *site) until(what string, ok func() bool, more ...func() string) {
 	s.t.Helper()
 	deadline := time.Now().Add(eventually)
 	for !ok() {
 		if time.Now().After(deadline) {
 			_, status := s.islet("status")
+			for _, f := range more {
+				status += f() + "\n"
+			}
 			s.t.Fatalf("waited %v until %s; status:\n%s", eventually, what, status)
 		}
 		time.Sleep(10 * time.Millisecond) // between two looks at something outside this process

@@ -28,6 +28,9 @@ func newLogger(out io.Writer, format string, verbosity int) zerolog.Logger {
 }
 
 func isTerminal(out io.Writer) bool {
+	if _, ok := out.(*pullBar); ok {
+		return true
+	}
 	f, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/islet-run/islet/docker"
 )
 
 const (
@@ -37,11 +40,20 @@ type runOptions struct {
 	DockerEndpoint         string        // URL
 	ContainerLogMaxSize    int64         // bytes, > 0
 	ContainerLogMaxFiles   int           // > 1
+	MaxDeadPerContainer    int           // > 0
+	MinContainerTTL        time.Duration // >= 0
+	SerializeImagePulls    bool
+	MaxParallelImagePulls  int     // > 0; 1 once validated with SerializeImagePulls
+	RegistryPullQPS        float64 // 0: no limit
+	RegistryBurst          int     // > 0 with a limit
 	StopPodsOnExit         bool
+	AdoptOwner             string // 32 hex digits; "": none
 	HealthzBindAddress     string
 	HealthzPort            int    // 0: off
 	LogFormat              string // auto, json, human
 	Verbosity              int    // 0: info, 1: debug, 2 and more: trace
+
+	showPull func(docker.PullProgress) // no flag; nil: the log tells how pulls come along
 }
 
 func defaultRunOptions() runOptions {
@@ -52,9 +64,15 @@ func defaultRunOptions() runOptions {
 		DockerEndpoint:       dockerEndpoint(),
 		ContainerLogMaxSize:  10 << 20,
 		ContainerLogMaxFiles: 5,
-		HealthzBindAddress:   "127.0.0.1",
-		HealthzPort:          10248,
-		LogFormat:            "auto",
+		MaxDeadPerContainer:  1,
+		// The kubelet pulls one at a time unless told otherwise; see the engine
+		// adapter for why islet does not.
+		MaxParallelImagePulls: docker.DefaultMaxPulls,
+		RegistryPullQPS:       5,
+		RegistryBurst:         10,
+		HealthzBindAddress:    "127.0.0.1",
+		HealthzPort:           10248,
+		LogFormat:             "auto",
 	}
 }
 
@@ -79,7 +97,14 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.PodInfraContainerImage, "pod-infra-container-image", "", "image of the pause container instead of the built-in one")
 	f.Var((*byteSize)(&o.ContainerLogMaxSize), "container-log-max-size", "size at which the log of a container is rotated")
 	f.IntVar(&o.ContainerLogMaxFiles, "container-log-max-files", o.ContainerLogMaxFiles, "log files kept per container (at least 2)")
+	f.IntVar(&o.MaxDeadPerContainer, "maximum-dead-containers-per-container", o.MaxDeadPerContainer, "ended runs kept of each container, for their logs (at least 1)")
+	f.DurationVar(&o.MinContainerTTL, "minimum-container-ttl-duration", 0, "keep ended runs at least this long")
+	f.BoolVar(&o.SerializeImagePulls, "serialize-image-pulls", false, "pull one image at a time")
+	f.IntVar(&o.MaxParallelImagePulls, "max-parallel-image-pulls", o.MaxParallelImagePulls, "how many images are pulled at once")
+	f.Float64Var(&o.RegistryPullQPS, "registry-qps", o.RegistryPullQPS, "how many pulls begin per second in the long run (0: no limit)")
+	f.IntVar(&o.RegistryBurst, "registry-burst", o.RegistryBurst, "how many pulls may begin at once before --registry-qps counts")
 	f.BoolVar(&o.StopPodsOnExit, "stop-pods-on-exit", false, "stop all pods, each with its grace, when islet ends")
+	f.StringVar(&o.AdoptOwner, "adopt-owner", "", "take over the pods of this owner id, of another root-dir or of state that was lost")
 	f.StringVar(&o.HealthzBindAddress, "healthz-bind-address", o.HealthzBindAddress, "address of the plain health port")
 	f.IntVar(&o.HealthzPort, "healthz-port", o.HealthzPort, "plain health port (0: off)")
 	f.StringVar(&o.LogFormat, "log-format", o.LogFormat, "auto, json or human; auto is human on a terminal")
@@ -118,6 +143,16 @@ func (o *runOptions) Validate() error {
 	if o.ContainerLogMaxFiles <= 1 {
 		bad("container-log-max-files", "%d must be more than 1: one is written while another is read", o.ContainerLogMaxFiles)
 	}
+	if o.MaxDeadPerContainer < 1 {
+		bad("maximum-dead-containers-per-container", "%d must be more than 0: the last run and its log are kept", o.MaxDeadPerContainer)
+	}
+	if o.MinContainerTTL < 0 {
+		bad("minimum-container-ttl-duration", "%v must not be negative", o.MinContainerTTL)
+	}
+	o.checkPulls(bad)
+	if o.AdoptOwner != "" && !ownerID.MatchString(o.AdoptOwner) {
+		bad("adopt-owner", "%q must be 32 hex digits, as label run.islet.owner of a container has them", o.AdoptOwner)
+	}
 	if o.HealthzPort < 0 || o.HealthzPort > 65535 {
 		bad("healthz-port", "%d must be between 0 and 65535", o.HealthzPort)
 	}
@@ -133,6 +168,23 @@ func (o *runOptions) Validate() error {
 		bad("v", "%d must not be negative", o.Verbosity)
 	}
 	return errors.Join(faults...)
+}
+
+func (o *runOptions) checkPulls(bad func(flag, format string, args ...any)) {
+	switch {
+	case o.MaxParallelImagePulls <= 0:
+		bad("max-parallel-image-pulls", "%d must be more than 0", o.MaxParallelImagePulls)
+	case o.SerializeImagePulls && o.MaxParallelImagePulls != 1 && o.MaxParallelImagePulls != docker.DefaultMaxPulls:
+		bad("max-parallel-image-pulls", "%d contradicts --serialize-image-pulls", o.MaxParallelImagePulls)
+	case o.SerializeImagePulls:
+		o.MaxParallelImagePulls = 1
+	}
+	if o.RegistryPullQPS < 0 {
+		bad("registry-qps", "%v must not be negative", o.RegistryPullQPS)
+	}
+	if o.RegistryBurst <= 0 && o.RegistryPullQPS > 0 {
+		bad("registry-burst", "%d must be more than 0", o.RegistryBurst)
+	}
 }
 
 func (o *runOptions) checkNodeIPs(bad func(flag, format string, args ...any)) {
@@ -153,6 +205,9 @@ func (o *runOptions) checkNodeIPs(bad func(flag, format string, args ...any)) {
 	}
 }
 
+// ownerID is the form of an owner id.
+var ownerID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
 // HealthzAddress is where the plain health port listens, "" when it is off.
 func (o *runOptions) HealthzAddress() string {
 	if o.HealthzPort == 0 {
@@ -166,6 +221,9 @@ type downOptions struct {
 	RootDir        string        // absolute once validated
 	DockerEndpoint string        // URL; used when islet itself does not run
 	Timeout        time.Duration // 0: as long as the pods take
+	All            bool          // every owner on the engine
+	Purge          bool          // remove what is left too
+	Yes            bool          // do not ask
 }
 
 func defaultDownOptions() downOptions {
@@ -176,6 +234,9 @@ func (o *downOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().SortFlags = false
 	addRootDir(cmd, &o.RootDir)
 	addDockerEndpoint(cmd.Flags(), &o.DockerEndpoint)
+	cmd.Flags().BoolVar(&o.All, "all", false, "stop the pods of every islet on the engine, also of those whose state is lost; asks first")
+	cmd.Flags().BoolVar(&o.Purge, "purge", false, "also remove network, pause image and the whole root-dir; asks first")
+	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", 0, "stop waiting after this long (0: wait as long as the pods take)")
 }
 

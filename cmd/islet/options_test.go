@@ -34,7 +34,16 @@ func TestRunOptionsValidate(t *testing.T) {
 		{"no host", func(o *runOptions) { o.DockerEndpoint = "tcp://" }, "names no host"},
 		{"no URL", func(o *runOptions) { o.DockerEndpoint = "unix://%zz" }, "is not a URL"},
 		{"log size", func(o *runOptions) { o.ContainerLogMaxSize = -1 }, "--container-log-max-size"},
+		{"dead containers", func(o *runOptions) { o.MaxDeadPerContainer = 0 }, "--maximum-dead-containers-per-container 0 must be more than 0: the last run and its log are kept"},
+		{"age of dead containers", func(o *runOptions) { o.MinContainerTTL = -1 }, "--minimum-container-ttl-duration -1ns must not be negative"},
 		{"log files", func(o *runOptions) { o.ContainerLogMaxFiles = 1 }, "--container-log-max-files 1 must be more than 1"},
+		{"one pull", func(o *runOptions) { o.SerializeImagePulls = true }, ""},
+		{"one pull, said twice", func(o *runOptions) { o.SerializeImagePulls, o.MaxParallelImagePulls = true, 1 }, ""},
+		{"one pull and five", func(o *runOptions) { o.SerializeImagePulls, o.MaxParallelImagePulls = true, 5 }, "contradicts --serialize-image-pulls"},
+		{"no pulls", func(o *runOptions) { o.MaxParallelImagePulls = 0 }, "--max-parallel-image-pulls 0"},
+		{"no limit of pace", func(o *runOptions) { o.RegistryPullQPS, o.RegistryBurst = 0, 0 }, ""},
+		{"pace", func(o *runOptions) { o.RegistryPullQPS = -1 }, "--registry-qps -1"},
+		{"burst", func(o *runOptions) { o.RegistryBurst = 0 }, "--registry-burst 0"},
 		{"health off", func(o *runOptions) { o.HealthzPort = 0 }, ""},
 		{"health port", func(o *runOptions) { o.HealthzPort = 70000 }, "--healthz-port"},
 		{"health address", func(o *runOptions) { o.HealthzBindAddress = "localhost" }, "--healthz-bind-address"},
@@ -64,6 +73,10 @@ func TestRunOptionsAreMadeDefinite(t *testing.T) {
 	if !filepath.IsAbs(opts.PodManifestPath) || !filepath.IsAbs(opts.RootDir) || strings.HasSuffix(opts.RootDir, "/") {
 		t.Errorf("paths %q, %q", opts.PodManifestPath, opts.RootDir)
 	}
+	opts.SerializeImagePulls = true
+	if err := opts.Validate(); err != nil || opts.MaxParallelImagePulls != 1 {
+		t.Errorf("%d pulls at once, %v", opts.MaxParallelImagePulls, err)
+	}
 	if opts.Hostname != "edge-1" {
 		t.Errorf("hostname %q", opts.Hostname)
 	}
@@ -76,6 +89,8 @@ func TestRunFlags(t *testing.T) {
 	err := cmd.ParseFlags([]string{
 		"--pod-manifest-path=/m", "--root-dir=/r", "--file-check-frequency=5s", "--hostname-override=h", "--node-ip=10.0.0.1,fd00::1",
 		"--docker-endpoint=unix:///d", "--pod-infra-container-image=p", "--container-log-max-size=1Mi", "--container-log-max-files=3",
+		"--maximum-dead-containers-per-container=2", "--minimum-container-ttl-duration=1m",
+		"--serialize-image-pulls", "--max-parallel-image-pulls=1", "--registry-qps=0.5", "--registry-burst=3",
 		"--stop-pods-on-exit", "--healthz-bind-address=::1", "--healthz-port=1", "--log-format=json", "-v", "2",
 	})
 	if err != nil {
@@ -87,6 +102,8 @@ func TestRunFlags(t *testing.T) {
 	switch {
 	case opts.PodManifestPath != "/m", opts.RootDir != "/r", opts.FileCheckFrequency != 5*time.Second, opts.Hostname != "h",
 		len(opts.NodeIPs) != 2, opts.DockerEndpoint != "unix:///d", opts.PodInfraContainerImage != "p",
+		opts.MaxDeadPerContainer != 2, opts.MinContainerTTL != time.Minute,
+		!opts.SerializeImagePulls, opts.MaxParallelImagePulls != 1, opts.RegistryPullQPS != 0.5, opts.RegistryBurst != 3,
 		opts.ContainerLogMaxSize != 1<<20, opts.ContainerLogMaxFiles != 3, !opts.StopPodsOnExit, opts.LogFormat != "json", opts.Verbosity != 2:
 		t.Errorf("a flag did not arrive: %+v", opts)
 	}

@@ -79,13 +79,17 @@ func newDownCommand() *cobra.Command {
 		Use:   "down",
 		Short: "Stop the pods of this islet, each with its grace, and then islet",
 		Long: `Stops every pod of this islet, each with its own grace period, and then islet
-itself. Manifests stay where they are: the next run starts the pods again.`,
+itself. Manifests stay where they are: the next run starts the pods again.
+
+--all does so for every islet that has pods on the engine, and needs no state of
+theirs. --purge also removes what islet keeps when no pod runs: its network, its
+pause image and the root-dir. Both ask first; --yes answers.`,
 		Args: noArgs("; it stops all pods: remove the manifest of a pod to stop that one"),
 		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
 			if err := opts.Validate(); err != nil {
 				return usageError(err)
 			}
-			return downIslet(cmd.Context(), opts, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return downIslet(cmd.Context(), opts, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
 	}
 	opts.addFlags(cmd)

@@ -20,6 +20,9 @@ const gcPercent = 40
 // --stop-pods-on-exit says otherwise.
 func runIslet(ctx context.Context, opts runOptions, _, stderr io.Writer) error {
 	debug.SetGCPercent(gcPercent)
+	if bar := newPullBar(stderr, opts.LogFormat); bar != nil {
+		stderr, opts.showPull = bar, bar.show
+	}
 	log := newLogger(stderr, opts.LogFormat, opts.Verbosity)
 	i, err := assemble(opts, log)
 	if err != nil {
@@ -40,6 +43,7 @@ func runIslet(ctx context.Context, opts runOptions, _, stderr io.Writer) error {
 		func(ctx context.Context) error { return httpapi.Serve(ctx, listener, handler, log) },
 		func(inner context.Context) error { return i.untilTold(ctx, inner, opts.StopPodsOnExit, end) },
 		func(ctx context.Context) error { tellReady(ctx, log); return nil },
+		i.keepRoot,
 	}
 	if address := opts.HealthzAddress(); address != "" {
 		parts = append(parts, func(ctx context.Context) error { httpapi.ServeHealth(ctx, address, log); return nil })

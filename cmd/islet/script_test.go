@@ -19,13 +19,14 @@ const patience = 20 * time.Second
 var update = flag.Bool("update", false, "write what the commands print into the scripts that compare it")
 
 // TestMain makes the test binary stand in for the programs that scripts call:
-// islet, fakeislet, which answers in its place, and stubborn, which outlives a
-// signal.
+// islet, fakeislet, which answers in its place, stubborn, which outlives a
+// signal, and islet-counted, which is islet and tells what it has in use.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"islet":     main,
-		"fakeislet": fakeIslet,
-		"stubborn":  stubborn,
+		"islet":         main,
+		"fakeislet":     fakeIslet,
+		"stubborn":      stubborn,
+		"islet-counted": countedIslet,
 	})
 }
 

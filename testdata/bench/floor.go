@@ -35,6 +35,7 @@ type floorPod struct {
 	Sandbox, Container created
 
 	docker *client.Client
+	ids    [2]string // sandbox, container; once started
 }
 
 // created is one container to be created.
@@ -139,8 +140,29 @@ func (p *floorPod) start(ctx context.Context) error {
 	host.NetworkMode = container.NetworkMode(strings.ReplaceAll(string(host.NetworkMode), "SANDBOX", sandbox))
 	host.IpcMode = container.IpcMode(strings.ReplaceAll(string(host.IpcMode), "SANDBOX", sandbox))
 	host.PidMode = container.PidMode(strings.ReplaceAll(string(host.PidMode), "SANDBOX", sandbox))
-	_, err = p.run(ctx, p.Container)
+	p.ids[0] = sandbox
+	p.ids[1], err = p.run(ctx, p.Container)
 	return err
+}
+
+// stop makes the calls that end a pod whose container heeds TERM: the signal,
+// waiting for the end, and the two removals.
+func (p *floorPod) stop(ctx context.Context) error {
+	ended, failed := p.docker.ContainerWait(ctx, p.ids[1], container.WaitConditionNotRunning)
+	if err := p.docker.ContainerKill(ctx, p.ids[1], "TERM"); err != nil {
+		return fmt.Errorf("signal %s by hand: %w", p.Container.Name, err)
+	}
+	select {
+	case <-ended:
+	case err := <-failed:
+		return fmt.Errorf("wait for the end of %s: %w", p.Container.Name, err)
+	}
+	for _, id := range []string{p.ids[1], p.ids[0]} {
+		if err := p.docker.ContainerRemove(ctx, id, container.RemoveOptions{RemoveVolumes: true, Force: id == p.ids[0]}); err != nil {
+			return fmt.Errorf("remove by hand: %w", err)
+		}
+	}
+	return nil
 }
 
 func (p *floorPod) run(ctx context.Context, c created) (string, error) {

@@ -74,7 +74,11 @@ func (i *islet) start(ctx context.Context) error {
 	return i.poll(ctx, "islet to be ready", func() (bool, error) { return i.ready(ctx), nil })
 }
 
-func (i *islet) ready(ctx context.Context) bool {
+// ready reports whether islet knows all of its pods.
+func (i *islet) ready(ctx context.Context) bool { return i.answers(ctx) == http.StatusOK }
+
+// answers returns the status of /readyz, 0 when nobody answers.
+func (i *islet) answers(ctx context.Context) int {
 	var d net.Dialer
 	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -82,14 +86,14 @@ func (i *islet) ready(ctx context.Context) bool {
 		}}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://islet/readyz", nil)
 	if err != nil {
-		return false
+		return 0
 	}
 	resp, err := c.Do(req)
 	if err != nil {
-		return false
+		return 0
 	}
 	resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	return resp.StatusCode
 }
 
 // poll looks again and again until done says so.

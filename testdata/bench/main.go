@@ -24,6 +24,8 @@ type options struct {
 	rounds   int
 	parallel int
 	idle     time.Duration
+	many     int
+	stops    int
 }
 
 func main() {
@@ -33,8 +35,10 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "how often all of them are started at once")
 	flag.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "pods that the floor starts at a time, as islet does")
 	flag.DurationVar(&o.idle, "idle", time.Minute, "how long idle figures are taken; 0 leaves them out")
+	flag.IntVar(&o.many, "many", 40, "number of pods under which islet idles and is restarted; 0 leaves that out")
+	flag.IntVar(&o.stops, "stops", 10, "number of pods that are stopped one by one; 0 leaves that out")
 	flag.Parse()
-	if flag.NArg() > 0 || o.pods < 1 || o.rounds < 0 || o.parallel < 1 {
+	if flag.NArg() > 0 || o.pods < 1 || o.rounds < 0 || o.parallel < 1 || o.many < 0 || o.stops < 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -68,7 +72,11 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	b := &bench{options: o, docker: docker, starts: starts, engine: findEngine(docker.DaemonHost())}
+	stops, err := watchStops(ctx, docker)
+	if err != nil {
+		return err
+	}
+	b := &bench{options: o, docker: docker, starts: starts, ended: stops, engine: findEngine(docker.DaemonHost())}
 	b.islet = &islet{program: o.islet, dir: filepath.Join(tmp, "manifests"), root: filepath.Join(tmp, "state"), log: filepath.Join(tmp, "islet.log"), docker: docker}
 	b.floor = &floor{docker: docker, dir: filepath.Join(tmp, "floor"), owner: "bench-" + filepath.Base(tmp)}
 	defer func() { err = errors.Join(err, b.cleanUp()) }()

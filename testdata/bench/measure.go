@@ -21,6 +21,7 @@ type bench struct {
 	options
 	docker *client.Client
 	starts *starts
+	ended  *stops
 	engine process // dockerd; zero when it cannot be seen
 	islet  *islet
 	floor  *floor
@@ -32,6 +33,11 @@ type result struct {
 	floorOne, isletOne []time.Duration
 	floorAll, isletAll []time.Duration
 	idle               []idle
+	floorStop          []time.Duration // first signal to last removal
+	isletStop          []time.Duration // the same
+	isletGone          []time.Duration // removal of the manifest to last removal
+	restarts           []restart
+	others             []other
 }
 
 func (b *bench) measure(ctx context.Context) error {
@@ -55,7 +61,7 @@ func (b *bench) measure(ctx context.Context) error {
 	if err := b.islet.remove(ctx, "bench-pattern"); err != nil {
 		return err
 	}
-	steps := []func(context.Context, *result) error{b.idleEmpty, b.oneByOne, b.idleFull, b.atOnce}
+	steps := []func(context.Context, *result) error{b.idleEmpty, b.oneByOne, b.idleFull, b.stopOneByOne, b.manyPods, b.atOnce, b.others}
 	for _, step := range steps {
 		if err := step(ctx, &r); err != nil {
 			return err
@@ -214,9 +220,7 @@ func (r *result) print(w io.Writer, o options) {
 		fmt.Fprintf(w, "ratio, %2d at once, p50    %s  (same parallelism, %d; to be at most 1.15)\n", o.pods, ratio(r.isletAll, r.floorAll), o.parallel)
 	}
 	fmt.Fprintf(w, "\nDocker Engine %s, pod = pause + one container, from rename (or first create) to start event\n", r.version)
-	row := func(name string, ds []time.Duration) {
-		fmt.Fprintf(w, "  %-28s p50 %6s  p95 %6s  min %6s  n %d\n", name, ms(percentile(ds, 50)), ms(percentile(ds, 95)), ms(percentile(ds, 0)), len(ds))
-	}
+	row := func(name string, ds []time.Duration) { printRow(w, name, ds) }
 	row("one by one, by hand", r.floorOne)
 	row("one by one, islet", r.isletOne)
 	if len(r.floorAll) > 0 {
@@ -229,4 +233,13 @@ func (r *result) print(w io.Writer, o options) {
 	for _, i := range r.idle {
 		fmt.Fprintf(w, "  %s\n", i)
 	}
+	r.printStops(w)
+	r.printRestarts(w)
+	for _, o := range r.others {
+		o.print(w, r.isletOne)
+	}
+}
+
+func printRow(w io.Writer, name string, ds []time.Duration) {
+	fmt.Fprintf(w, "  %-28s p50 %6s  p95 %6s  min %6s  n %d\n", name, ms(percentile(ds, 50)), ms(percentile(ds, 95)), ms(percentile(ds, 0)), len(ds))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -46,7 +47,7 @@ type house struct {
 // in runs a test in a bubble with a running syncer.
 func in(t *testing.T, test func(h *house)) {
 	synctest.Test(t, func(t *testing.T) {
-		st, err := store.Open(t.TempDir())
+		st, err := store.Open(memoryDir(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,6 +69,21 @@ func in(t *testing.T, test func(h *house)) {
 			t.Error(err)
 		}
 	})
+}
+
+// memoryDir is a temporary directory in memory where the machine has one: the
+// model check flushes a hundred thousand records.
+func memoryDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "islet-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // start runs a syncer; nothing is wanted of it yet.

@@ -71,7 +71,11 @@ func (r *recovery) run(ctx context.Context) error {
 		}
 		if !said {
 			said = true
-			r.log.Warn().Err(err).Msg("engine does not answer; trying again until it works")
+			trouble := "it cannot be told yet whose pods run on the engine"
+			if errors.Is(err, pods.ErrEngineAway) {
+				trouble = "engine does not answer"
+			}
+			r.log.Warn().Err(err).Msg(trouble + "; trying again until it works")
 		}
 		select {
 		case <-ctx.Done():
@@ -94,7 +98,7 @@ func (r *recovery) look(ctx context.Context) error {
 	}
 	if id != own {
 		if err := r.store.SetOwner(id); err != nil {
-			return &ownerError{err}
+			return err
 		}
 		r.engine.Become(id, networkName(r.opts, id))
 	}

@@ -45,6 +45,16 @@ func TestChooseOwner(t *testing.T) {
 	}
 }
 
+func TestAdoptOwnerFlag(t *testing.T) {
+	for id, good := range map[string]bool{"": true, "0123456789abcdef0123456789abcdef": true, "0123": false, "0123456789ABCDEF0123456789ABCDEF": false} {
+		opts := defaultRunOptions()
+		opts.AdoptOwner = id
+		if err := opts.Validate(); (err == nil) != good || err != nil && !strings.Contains(err.Error(), "--adopt-owner") {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}
+
 func TestConfirm(t *testing.T) {
 	for answer, yes := range map[string]bool{"y\n": true, "YES\n": true, "yes": true, "n\n": false, "\n": false, "": false, "yess\n": false} {
 		var out strings.Builder

@@ -18,6 +18,7 @@ const (
 	firstRetry  = 100 * time.Millisecond
 	lastRetry   = 2 * time.Second
 	pingTimeout = 5 * time.Second
+	pingPeriod  = 30 * time.Second
 	// steady is how long a connection lasts that ends an outage for good.
 	steady = 10 * time.Second
 )
@@ -88,8 +89,15 @@ func (e *Engine) session(ctx context.Context, notify func(pods.EngineEvent), aga
 	e.log.Info().Str("engine", facts.EngineName).Str("version", facts.EngineVersion).Str("api", facts.APIVersion).
 		Bool("again", again).Msg("engine answers")
 	notify(pods.EngineEvent{Kind: pods.EngineUp})
+	alive := time.NewTicker(pingPeriod)
+	defer alive.Stop()
 	for {
 		select {
+		case <-alive.C:
+			// A daemon that hangs keeps its connections; only asking finds out.
+			if err := e.ping(ctx); err != nil {
+				return true, err
+			}
 		case m := <-stream:
 			if event, ok := e.take(m); ok {
 				notify(event)
@@ -100,6 +108,20 @@ func (e *Engine) session(ctx context.Context, notify func(pods.EngineEvent), aga
 			return true, ctx.Err()
 		}
 	}
+}
+
+// ping asks the engine whether it still answers.
+func (e *Engine) ping(ctx context.Context) error {
+	short, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	_, err := e.api().Ping(short)
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if short.Err() != nil {
+		err = fmt.Errorf("no answer within %v", pingTimeout)
+	}
+	return &callError{call: "ping engine", err: err, away: true}
 }
 
 // connect makes a client that fits the daemon. A client settles on an API

@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -208,10 +209,30 @@ func (c *checker) wrongQuantity(n *node) string {
 	if n.kind != stringNode && n.kind != numberNode {
 		return c.mismatch(n, "a quantity such as 500m or 64Mi")
 	}
+	if hugeExponent(n.text) {
+		return fmt.Sprintf("%q is no sensible quantity; write it like 500m, 2, 64Mi or 1G", clip(n.text))
+	}
 	if _, err := resource.ParseQuantity(n.text); err != nil {
 		return fmt.Sprintf("%q is no quantity; write it like 500m, 2, 64Mi or 1G", clip(n.text))
 	}
 	return ""
+}
+
+// mostExponent is far beyond any amount of anything on one machine.
+const mostExponent = 30
+
+// hugeExponent reports a quantity that upstream would parse and then compute
+// for hours with, digit by digit: 1e999999999.
+func hugeExponent(text string) bool {
+	if len(text) > 64 {
+		return true
+	}
+	at := strings.IndexAny(text, "eE")
+	if at < 0 || at+1 == len(text) {
+		return false // E alone is a unit
+	}
+	exponent, err := strconv.Atoi(text[at+1:])
+	return errors.Is(err, strconv.ErrRange) || err == nil && (exponent > mostExponent || exponent < -mostExponent)
 }
 
 // wrongText checks the types that are text of a certain form.

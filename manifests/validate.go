@@ -29,6 +29,9 @@ func validate(obj object, root *node) ([]finding, error) {
 		return nil, err
 	}
 	var found []finding
+	if pod, ok := obj.(*v1.Pod); ok {
+		found = ownRules(pod, root)
+	}
 	for _, e := range errs {
 		if e.Field == "metadata.name" && obj.GetName() == "" {
 			continue

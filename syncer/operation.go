@@ -132,6 +132,9 @@ func (w *worker) complete(req *pods.ContainerRequest, ips []string) error {
 	env := pods.Env(req.Pod, req.Container)
 	req.Env = env.List()
 	req.Command, req.Args = env.Expand(req.Container.Command), env.Expand(req.Container.Args)
+	if err := env.Err(); err != nil {
+		return err
+	}
 	facts := w.s.Engine.Facts()
 	req.Resources = pods.ResourcesOf(req.Pod, req.Container, facts)
 	req.CgroupParent = w.s.Cgroups.Parent(string(pods.QOS(req.Pod)), string(req.Pod.UID))

@@ -78,8 +78,13 @@ func (w *worker) tellTakenOver(in *instance) {
 	w.s.Log.Info().Str("pod", w.key.String()).Str("uid", string(in.Record.UID)).Int("running", running).Msg("pod taken over")
 }
 
-var longID = regexp.MustCompile(`[0-9a-f]{64}`)
+var (
+	longID  = regexp.MustCompile(`[0-9a-f]{64}`)
+	attempt = regexp.MustCompile(`(k8s_[A-Za-z0-9_.-]+_)[0-9]+`)
+)
 
-// withoutIDs leaves out container ids: they differ from try to try, and events
-// that say the same are counted.
-func withoutIDs(message string) string { return longID.ReplaceAllString(message, "<id>") }
+// withoutIDs leaves out container ids and attempts: they differ from try to
+// try, and events that say the same are counted.
+func withoutIDs(message string) string {
+	return attempt.ReplaceAllString(longID.ReplaceAllString(message, "<id>"), "${1}N")
+}

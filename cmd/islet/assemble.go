@@ -32,8 +32,7 @@ type islet struct {
 	config   *sources.PodConfig
 	syncer   *syncer.Syncer
 
-	stop     chan struct{} // closed: nothing is wanted any more
-	stopping atomic.Bool
+	stopping *stopping
 	snapshot atomic.Pointer[sources.Snapshot] // newest
 }
 
@@ -48,7 +47,7 @@ func assemble(opts runOptions, log zerolog.Logger) (_ *islet, err error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &islet{log: log, store: st, stop: make(chan struct{})}
+	i := &islet{log: log, store: st, stopping: newStopping()}
 	defer func() {
 		if err != nil {
 			i.close()
@@ -151,7 +150,7 @@ func (i *islet) run(ctx context.Context, more ...func(context.Context) error) er
 // aim turns what the sources want into targets of the syncer, until stop says
 // that nothing is wanted any more.
 func (i *islet) aim(ctx context.Context, targets chan<- syncer.Target) error {
-	snapshots, stop := i.config.Updates(), i.stop
+	snapshots, stop := i.config.Updates(), i.stopping.begun
 	var next syncer.Target
 	var out chan<- syncer.Target
 	for {
@@ -193,64 +192,14 @@ func targetOf(s sources.Snapshot) syncer.Target {
 
 // ready says what is missing until islet works.
 func (i *islet) ready() error {
+	if i.stopping.isBegun() {
+		return errors.New("islet is going down")
+	}
 	if !i.syncer.EngineUp() {
 		return fmt.Errorf("reach Docker Engine: %w", pods.ErrEngineAway)
 	}
 	if s := i.snapshot.Load(); s == nil || !s.Complete {
 		return errors.New("not every source has been read yet")
-	}
-	return nil
-}
-
-// stopPods ends every pod with its grace and returns when the last is gone. The
-// pods get new identities, so that the next run starts new instances of them.
-func (i *islet) stopPods(ctx context.Context, report func(string)) error {
-	changed, cancel := i.syncer.Subscribe()
-	defer cancel()
-	if i.stopping.CompareAndSwap(false, true) {
-		close(i.stop)
-	}
-	said := map[string]bool{}
-	for _, v := range i.syncer.Views() {
-		said[v.Pod.Namespace+"/"+v.Pod.Name] = true
-	}
-	report("stopping " + count(len(said), "pod"))
-	check := time.NewTicker(time.Second) // what no view shows: strays, erasing
-	defer check.Stop()
-	for !i.syncer.Idle() {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("stop pods: %w", context.Cause(ctx))
-		case <-changed:
-		case <-check.C:
-		}
-		left := map[string]bool{}
-		for _, v := range i.syncer.Views() {
-			left[v.Pod.Namespace+"/"+v.Pod.Name] = true
-		}
-		for name := range said {
-			if !left[name] {
-				delete(said, name)
-				report(name + " stopped")
-			}
-		}
-	}
-	for name := range said {
-		report(name + " stopped")
-	}
-	return i.renewAll(ctx)
-}
-
-func (i *islet) renewAll(ctx context.Context) error {
-	s := i.snapshot.Load()
-	if s == nil {
-		return nil
-	}
-	for _, p := range s.Pods {
-		key := sources.Key{Realm: sources.RealmLocal, Kind: "Pod", Namespace: p.Pod.Namespace, Name: p.Pod.Name}
-		if err := i.config.Renew(ctx, key); err != nil && !errors.Is(err, sources.ErrUnknown) {
-			return err
-		}
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func downAlone(ctx context.Context, opts downOptions, say func(string), stderr i
 	err = i.run(running, func(ctx context.Context) error {
 		defer end()
 		if stopped = i.awaitEngine(ctx, opts.DockerEndpoint); stopped == nil {
-			stopped = i.stopPods(ctx, say)
+			stopped = i.stopPods(ctx, ctx, end, say)
 		}
 		return nil
 	})

@@ -81,6 +81,7 @@ type use struct {
 	Heap       int            // live memory, KiB
 	files      map[string]int // open descriptors, by kind
 	anon       int            // private memory, KiB
+	history    int            // what is kept of pods that are gone, KiB
 	state      []string       // files and directories of the state, without histories
 }
 
@@ -103,13 +104,14 @@ func (s *site) use() (u use) {
 		if err != nil {
 			return err
 		}
-		// The story of a pod outlives it, for `islet why`; the recorder bounds
-		// how many there are.
 		if filepath.Base(filepath.Dir(path)) != "events" {
 			u.state = append(u.state, path)
+		} else if info, err := d.Info(); err == nil {
+			u.history += int(info.Size())
 		}
 		return nil
 	})
+	u.history >>= 10
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -140,7 +142,9 @@ func (u use) beyond(before use) (more []string) {
 			more = append(more, fmt.Sprintf("%d open files of kind %s, %d before", n, kind, before.files[kind]))
 		}
 	}
-	if u.Heap*10 > before.Heap*11 {
+	// The story of a pod outlives it, for `islet why`, in memory and on disk; the
+	// recorder bounds how many there are.
+	if u.Heap*10 > before.Heap*11+10*(u.history-before.history) {
 		more = append(more, fmt.Sprintf("%d KiB live on the heap, %d KiB before", u.Heap, before.Heap))
 	}
 	if u.anon*10 > before.anon*11 {
@@ -161,8 +165,8 @@ func (u use) String() string {
 		}
 		return n
 	}
-	return fmt.Sprintf("%d goroutines, %d open files, RssAnon %d KiB, heap %d KiB, %d names in the state directory",
-		sum(u.Goroutines), sum(u.files), u.anon, u.Heap, len(u.state))
+	return fmt.Sprintf("%d goroutines, %d open files, RssAnon %d KiB, heap %d KiB, histories %d KiB, %d names in the state directory",
+		sum(u.Goroutines), sum(u.files), u.anon, u.Heap, u.history, len(u.state))
 }
 
 func openFiles(dir string) map[string]int {

@@ -38,7 +38,7 @@ func runIslet(ctx context.Context, opts runOptions, _, stderr io.Writer) error {
 
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	handler := httpapi.Handler(i.answers(end), log)
+	handler := httpapi.Handler(i.answers(running, end), log)
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error { return httpapi.Serve(ctx, listener, handler, log) },
 		func(inner context.Context) error { return i.untilTold(ctx, inner, opts.StopPodsOnExit, end) },
@@ -62,7 +62,7 @@ func (i *islet) untilTold(told, running context.Context, stopPods bool, end func
 	}
 	notify(daemon.SdNotifyStopping, i.log)
 	if stopPods {
-		err := i.stopPods(running, func(line string) { i.log.Info().Msg(line) })
+		err := i.stopPods(running, running, end, func(line string) { i.log.Info().Msg(line) })
 		if err != nil {
 			end()
 			return err
@@ -85,7 +85,7 @@ func notify(state string, log zerolog.Logger) {
 }
 
 // answers is the table of functions behind the socket.
-func (i *islet) answers(end func()) httpapi.Config {
+func (i *islet) answers(running context.Context, end func()) httpapi.Config {
 	return httpapi.Config{
 		Pods:      i.podList,
 		Manifests: i.manifests,
@@ -93,10 +93,9 @@ func (i *islet) answers(end func()) httpapi.Config {
 		Ready:     i.ready,
 		Version:   versionInfo(),
 		Down: func(ctx context.Context, report func(string)) error {
-			err := i.stopPods(ctx, report)
+			err := i.stopPods(ctx, running, end, report)
 			if err == nil {
 				report("islet ends")
-				end()
 			}
 			return err
 		},

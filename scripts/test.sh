@@ -23,7 +23,7 @@ scripts/check.sh || bad+=("checks")
 build_islet
 
 say "go test -race ./... (engine: $(bin/engine address))"
-"${inside[@]}" go test -race -count=1 -timeout 10m ./... || bad+=("tests")
+"${inside[@]}" go test -race -count=1 -timeout 15m ./... || bad+=("tests")
 
 if [ -z "${DOCKER_HOST:-}" ] && scripts/engine26.sh ready; then
 	trap 'scripts/engine26.sh stop' EXIT

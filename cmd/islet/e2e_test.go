@@ -27,6 +27,7 @@ type manifestEntry = httpapi.Manifest
 // wrong with it; the fault is shown; the repaired file is taken up. All this
 // also when islet is restarted while the file is bad.
 func TestBrokenEditsKeepThePodRunning(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	good := podYAML("web")
 	s.write("web.yaml", good)
@@ -189,6 +190,7 @@ func (s *site) handOver(since time.Time) (gone, created time.Time) {
 // After a crash nothing that ran is touched, what was removed meanwhile ends
 // with its grace, what was edited is replaced.
 func TestKillWithTenPods(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	var names []string
 	for i := range 10 {
@@ -246,6 +248,7 @@ func (s *site) foreign() string {
 
 // A copy of a manifest, and editors that save in steps, never stop the pod.
 func TestCopiesAndEditors(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	text := podYAML("web")
 	s.write("web.yaml", text)
@@ -299,6 +302,7 @@ func TestCopiesAndEditors(t *testing.T) {
 }
 
 func TestEndOfIslet(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.write("web.yaml", podYAML("web"))
 	s.start()
@@ -343,6 +347,7 @@ func TestEndOfIslet(t *testing.T) {
 }
 
 func TestTwoIsletsOnOneRootDir(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.start()
 	out, err := exec.Command("islet", "run", "--pod-manifest-path", s.dir, "--root-dir", s.root, "--healthz-port", "0").CombinedOutput()
@@ -354,6 +359,7 @@ func TestTwoIsletsOnOneRootDir(t *testing.T) {
 // islet waits for an engine that is away, says so once, and works as soon as it
 // is there; pods that a stopped engine ended run again.
 func TestEngineAway(t *testing.T) {
+	t.Parallel()
 	d := dockertest.Start(t)
 	api := dockertest.ClientAt(t, d.Host())
 	dockertest.Image(t, api)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,9 +55,9 @@ func TestFaultTooManyFiles(t *testing.T) {
 // pods go on without it, and the next start takes them over.
 func TestFaultTooManyProcesses(t *testing.T) {
 	t.Parallel()
+	group := pidsCgroup(t) // before the site, whose islet is in it to its end
 	s := newSite(t)
 	chaosImages(t, s.api)
-	group := pidsCgroup(t)
 	s.write("keep.yaml", chaosPod{shape: 1}.text("keep", 0))
 	s.start()
 	s.good("keep")
@@ -111,8 +112,13 @@ func pidsCgroup(t *testing.T) string {
 		t.Skipf("needs the pids controller: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := os.Remove(dir); err != nil {
-			t.Error(err)
+		deadline := time.Now().Add(eventually)
+		for err := os.Remove(dir); err != nil; err = os.Remove(dir) {
+			if !errors.Is(err, unix.EBUSY) || time.Now().After(deadline) {
+				t.Error(err)
+				return
+			}
+			time.Sleep(10 * time.Millisecond) // the kernel reaps the last threads
 		}
 	})
 	return dir

@@ -7,7 +7,7 @@ import (
 )
 
 // rootPoll is how often the root-dir is looked at.
-const rootPoll = 5 * time.Second
+const rootPoll = 20 * time.Second
 
 // keepRoot ends islet with an error when its root-dir is removed or replaced
 // under it. The lock is gone with it, so another islet may start on the same

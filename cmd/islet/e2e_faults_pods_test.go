@@ -159,7 +159,7 @@ func testHalfRemoved(t *testing.T, s *site) {
 	if err := s.api.ContainerRemove(ctx, c, container.RemoveOptions{Force: true}); err == nil {
 		t.Fatal("the container was removed although one of its files cannot be")
 	}
-	if in, err = s.api.ContainerInspect(ctx, c); err != nil || in.State.Status != container.StateDead {
+	if in, err = s.api.ContainerInspect(ctx, c); err != nil || !in.State.Dead { // "removing" while islet tries once more
 		t.Fatalf("the container is %+v, want it dead; %v", in.State, err)
 	}
 	s.another(before)

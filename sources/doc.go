@@ -24,7 +24,7 @@
 //
 // # When it reads
 //
-// File events are only hints: any event that may matter leads, after 25 ms of
+// File events are only hints: any event that may matter leads, after 10 ms of
 // quiet and at most 200 ms after the first, to a look at everything. The
 // directory, what holds it and where links lead are watched, and watched again
 // when they are made anew; lost events lead to a look as well, and every 20 s

@@ -47,7 +47,8 @@ type PodConfigConfig struct {
 	Sources []string
 	Store   *store.Store
 	Log     zerolog.Logger
-	// Quiet is how long after the last update the sets are merged: 2 ms. The
+	// Quiet is how long after the last update the sets are merged: 2 ms, and not
+	// at all with a single source, as there is nothing to join. The
 	// sources have waited already; this only joins what comes at once.
 	Quiet time.Duration
 	// MaxWait bounds Quiet, from the first update: 20 ms.
@@ -124,6 +125,9 @@ func NewPodConfig(cfg PodConfigConfig) (*PodConfig, error) {
 	} {
 		if *d.value < 0 {
 			return nil, errors.New("pod config: negative duration")
+		}
+		if *d.value == 0 && d.value == &cfg.Quiet && len(cfg.Sources) == 1 {
+			continue
 		}
 		if *d.value == 0 {
 			*d.value = d.std

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"runtime/debug"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/rs/zerolog"
@@ -11,15 +10,9 @@ import (
 	"github.com/islet-run/islet/httpapi"
 )
 
-// gcPercent trades processor time for memory: islet allocates in bursts (a
-// manifest is decoded, a container inspected) and then sits still, so a smaller
-// heap costs next to nothing.
-const gcPercent = 40
-
 // runIslet runs islet until ctx ends. Pods keep running then, unless
 // --stop-pods-on-exit says otherwise.
 func runIslet(ctx context.Context, opts runOptions, _, stderr io.Writer) error {
-	debug.SetGCPercent(gcPercent)
 	if bar := newPullBar(stderr, opts.LogFormat); bar != nil {
 		stderr, opts.showPull = bar, bar.show
 	}
